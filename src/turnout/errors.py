@@ -1,0 +1,38 @@
+"""The one exception that a user's input may raise."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+class InputError(ValueError):
+    """Bad input: one sentence that names the field, the value and what would be right.
+
+    The command line prints it and exits with code 2; it never shows a traceback.
+    """
+
+
+def require(holds: bool, field: str, value: Any, right: str) -> None:
+    """Raise an `InputError` about `field` unless `holds`.
+
+    >>> require(False, "cutoff", 0, "a whole number of at least 1, or None")
+    Traceback (most recent call last):
+    turnout.errors.InputError: cutoff is 0; it must be a whole number of at least 1, or None
+    """
+    if not holds:
+        raise InputError(f"{field} is {value!r}; it must be {right}")
+
+
+def choose(field: str, value: str, known: Iterable[str]) -> str:
+    """`value` if it is among `known`; otherwise an `InputError` that suggests the nearest.
+
+    >>> choose("algorithm", "fedua", ["fedau", "mifa"])
+    Traceback (most recent call last):
+    turnout.errors.InputError: algorithm 'fedua' is not known; did you mean 'fedau'? (known: fedau, mifa)
+    """
+    names = sorted(known)
+    if value in names:
+        return value
+    near = get_close_matches(value, names, n=1, cutoff=0.5)
+    hint = f" did you mean {near[0]!r}?" if near else ""
+    raise InputError(f"{field} {value!r} is not known;{hint} (known: {', '.join(names)})")

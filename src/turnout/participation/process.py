@@ -1,0 +1,51 @@
+"""What a participation process is: a pure, replayable answer to "who shows up?"."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+State = dict[str, Any]  # plain arrays and numbers, so that a checkpoint can hold it
+
+
+class Attendance(NamedTuple):
+    """One round of it. Both are sorted rows of the population; delivered ⊆ cohort."""
+
+    cohort: Rows
+    """Clients that were asked and began to compute."""
+    delivered: Rows
+    """Clients whose update reached the server."""
+
+
+@dataclass(frozen=True)
+class Participation:
+    """A process over `clients` clients: a start state and a pure step.
+
+    `step(state, round)` gives the attendance of that round and the state for the next one. It is
+    called with rounds 0, 1, 2, … in order and draws only from (seed, round, client), so the same
+    process gives the same mask whoever asks and however often.
+    """
+
+    name: str
+    clients: int
+    init: Callable[[], State]
+    step: Callable[[State, int], tuple[Attendance, State]]
+    rates: NDArray[np.float64] | None = None
+    """Expected long-run share of rounds in which each client delivers; None where unknown."""
+
+    def rounds(self, rounds: int) -> Iterator[Attendance]:
+        """The first `rounds` rounds, one by one."""
+        state = self.init()
+        for t in range(rounds):
+            attendance, state = self.step(state, t)
+            yield attendance
+
+    def mask(self, rounds: int, cohort: bool = False) -> NDArray[np.bool_]:
+        """Who delivered (or, with `cohort`, who was asked) as a [rounds, clients] table."""
+        table = np.zeros((rounds, self.clients), dtype=bool)
+        for t, attendance in enumerate(self.rounds(rounds)):
+            table[t, attendance.cohort if cohort else attendance.delivered] = True
+        return table
