@@ -27,7 +27,7 @@ class Pool:
         return len(self.inputs)
 
     def gather(self, index: Tensor, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-        """The samples at `index` (of any shape [...]): inputs [..., *sample], targets [..., *target]."""
+        """The samples at `index` [...]: inputs [..., *sample] and targets [..., *target]."""
         flat = index.reshape(-1)
         inputs = self.normalise(self.inputs.index_select(0, flat), dtype)
         targets = self.targets.index_select(0, flat)

@@ -60,8 +60,8 @@ class Dropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0:
             return x
-        shape = (*x.shape[:2], *[1] * (x.dim() - 2)) if self.channels else x.shape
-        words = random_words(self.key, shape.numel() if isinstance(shape, torch.Size) else shape[0] * shape[1], self.salt)
+        shape = torch.Size((*x.shape[:2], *[1] * (x.dim() - 2))) if self.channels else x.shape
+        words = random_words(self.key, shape.numel(), self.salt)
         keep = (words >= round(self.p * 2**32)).to(x.dtype).reshape(shape)
         return x * (keep * (1 / (1 - self.p)))
 

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from turnout.errors import require
+
 Loss = Callable[[Tensor, Tensor], Tensor]
 """(output [B, ...], target [B, ...]) → [B]"""
 
@@ -20,14 +22,20 @@ def cross_entropy(output: Tensor, target: Tensor) -> Tensor:
 
 
 def half_squared(output: Tensor, target: Tensor) -> Tensor:
-    """½‖output − target‖² over all but the first dimension.
+    """½‖output − target‖² of each sample; output [B, 1] may meet target [B].
 
     >>> half_squared(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2))
     tensor([12.5000])
     """
-    return 0.5 * (output - target).square().flatten(1).sum(1) if output.dim() > 1 else (
-        0.5 * (output - target).square()
+    # Checked, because broadcasting [B, 1] against [B] would quietly give [B, B].
+    require(
+        output.numel() == target.numel(),
+        "shape of the model's output",
+        tuple(output.shape),
+        f"that of the targets, {tuple(target.shape)}",
     )
+    squares = (output.reshape(target.shape) - target).square()
+    return 0.5 * squares.reshape(len(squares), -1).sum(1)
 
 
 def correct(output: Tensor, target: Tensor) -> Tensor:

@@ -1,16 +1,17 @@
 """From any `torch.nn.Module` to one that federated training can use, or a clear refusal."""
 
 import copy
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
 from turnout.errors import InputError
 from turnout.models.dropout import Dropout
 
-_PLAIN: dict[type, bool] = {
+_KEYED: dict[type, bool] = {  # whether whole channels go at once
     nn.Dropout: False,
     nn.Dropout1d: True,
     nn.Dropout2d: True,
@@ -23,7 +24,7 @@ def prepare(module: nn.Module) -> nn.Module:
     """A copy of `module` with keyed dropout; `InputError` if it cannot be trained as one vector.
 
     >>> prepare(nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.2)))[1]
-    Dropout(p=0.2, salt=1)
+    Dropout(p=0.2, salt=0)
     """
     if not isinstance(module, nn.Module):
         raise InputError(f"model is {module!r}; it must be a torch.nn.Module")
@@ -41,7 +42,7 @@ def initialise(module: nn.Module, seed: int) -> nn.Module:
 
     Every part draws by its own `reset_parameters` (turnout's layers: Kaiming weights, zero biases).
     Parameters of a part without that method go back to the values that `prepare` found. The global
-    generator is left as it was.
+    generator is left as it was. Call it before moving the module to another device.
 
     >>> first = initialise(nn.Linear(3, 2), 0).weight.clone()
     >>> bool((initialise(nn.Linear(3, 2), 0).weight == first).all())
@@ -52,8 +53,8 @@ def initialise(module: nn.Module, seed: int) -> nn.Module:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.default_generator.manual_seed(seed)
         for part in module.modules():
-            reset = getattr(part, "reset_parameters", None)
-            if callable(reset):
+            reset = _reset(part)
+            if reset is not None:
                 reset()
         start: dict[str, Tensor] = getattr(module, _START, {})
         for name, value in start.items():
@@ -63,21 +64,21 @@ def initialise(module: nn.Module, seed: int) -> nn.Module:
     return module
 
 
+def _reset(part: nn.Module) -> Callable[[], None] | None:
+    # torch's attention and transformer layers spell it with an underscore.
+    found = getattr(part, "reset_parameters", None) or getattr(part, "_reset_parameters", None)
+    return found if callable(found) else None
+
+
 def _without_reset(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    own = [
-        (f"{prefix}.{name}" if prefix else name, parameter)
-        for prefix, part in module.named_modules()
-        if not callable(getattr(part, "reset_parameters", None))
-        for name, parameter in part.named_parameters(recurse=False)
-    ]
     # A tied parameter counts as covered when any of its owners can draw it.
     covered = {
         id(parameter)
         for part in module.modules()
-        if callable(getattr(part, "reset_parameters", None))
+        if _reset(part) is not None
         for parameter in part.parameters(recurse=False)
     }
-    return [(name, parameter) for name, parameter in own if id(parameter) not in covered]
+    return [(name, p) for name, p in module.named_parameters() if id(p) not in covered]
 
 
 def _require_parameters(module: nn.Module) -> None:
@@ -94,39 +95,40 @@ def _require_parameters(module: nn.Module) -> None:
 def _refuse_statistics(module: nn.Module) -> None:
     persistent = module.state_dict(keep_vars=True)
     for name, buffer in module.named_buffers():
-        if name in persistent and buffer.is_floating_point():
-            owner = module.get_submodule(name.rpartition(".")[0])
-            remedy = (
-                "use GroupNorm, or track_running_stats=False"
-                if isinstance(owner, _BatchNorm | nn.InstanceNorm1d | nn.InstanceNorm2d | nn.InstanceNorm3d)
-                else "register it with persistent=False if it is a constant"
-            )
-            raise InputError(
-                f"model {type(module).__name__} has the floating-point buffer {name!r}, which "
-                "would have to be averaged like a parameter, but participation weights that do "
-                "not sum to one and amplification can push a running variance below zero; "
-                f"{remedy}"
-            )
+        if name not in persistent or not buffer.is_floating_point():
+            continue
+        owner = module.get_submodule(name.rpartition(".")[0])
+        remedy = (
+            "use GroupNorm, or track_running_stats=False"
+            if isinstance(owner, _NormBase)
+            else "if it is a constant, register it with persistent=False"
+        )
+        raise InputError(
+            f"model {type(module).__name__} has the floating-point buffer {name!r}, which would "
+            "have to be averaged like a parameter, but weights that do not sum to one and "
+            f"amplification can push a running variance below zero; {remedy}"
+        )
 
 
 def _key_dropout(module: nn.Module) -> None:
-    replaced: dict[int, Dropout] = {}
-    # The salt is the layer's place in the module, the same in every process.
-    for salt, (name, part) in enumerate(module.named_modules()):
-        inner = getattr(part, "dropout", 0.0)
-        own_draws = isinstance(part, nn.RNNBase | nn.MultiheadAttention) and inner > 0
-        other_kind = isinstance(part, _DropoutNd | nn.RReLU) and type(part) not in _PLAIN
-        if own_draws or other_kind:
+    keyed: dict[int, Dropout] = {}
+    for name, part in module.named_modules():
+        # The salt is the layer's turn in the module, so it is the same in every process.
+        if isinstance(part, Dropout):
+            keyed[id(part)] = part
+            part.salt = len(keyed) - 1
+        elif isinstance(part, _DropoutNd) and type(part) in _KEYED:
+            dropout = Dropout(part.p, len(keyed), _KEYED[type(part)])
+            keyed[id(part)] = dropout.train(part.training)
+        elif isinstance(part, _DropoutNd | nn.RReLU) or (
+            isinstance(part, nn.RNNBase | nn.MultiheadAttention) and part.dropout > 0
+        ):
             raise InputError(
-                f"model {type(module).__name__} draws from the global generator in "
-                f"{name or 'itself'!r} ({type(part).__name__}), which cannot be replayed; "
-                "set its dropout to 0 or use nn.Dropout"
+                f"model {type(module).__name__} draws from the global generator in {name!r} "
+                f"({type(part).__name__}), which cannot be replayed; set its dropout to 0 or use "
+                "nn.Dropout"
             )
-        if isinstance(part, _DropoutNd):
-            replaced[id(part)] = Dropout(part.p, max(salt - 0, 0), _PLAIN[type(part)])
     for part in list(module.modules()):
-        for name, child in list(part.named_children()):
-            if id(child) in replaced:
-                keyed = replaced[id(child)]
-                keyed.train(child.training)
-                setattr(part, name, keyed)
+        for name, child in list(part._modules.items()):
+            if id(child) in keyed:
+                setattr(part, name, keyed[id(child)])
