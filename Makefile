@@ -38,7 +38,7 @@ bench: $(VENV)/.bench ## every benchmark, beside turnout's peers (long)
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(PY) "$$script"; done
 
 docs: $(VENV)/.docs ## the documentation as a site in site/; warnings are errors
-	$(PY) -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 # The wheel is built from the sdist, and tried where nothing else of this checkout is in reach.
 dist: setup ## sdist and wheel in dist/, the wheel tried in an environment of its own
