@@ -1,0 +1,139 @@
+"""What an algorithm is: a value made of small parts.
+
+Most of the field is one formula. With Δ_i the update of client i, h_i what memory holds of it and
+S the clients whose updates were delivered,
+
+    direction = β·Σ_all h_i / D_h + Σ_{i∈S} ω_i·(Δ_i − β·h_i) / D_a,   then h_i ← Δ_i for i ∈ S
+
+and x moves by what the server transform makes of that direction. The parts are: a weight rule
+(ω and its divisor D_a), a memory (h and its divisor D_h) with β, a gate (when collected updates
+move the model), a server transform, local training, and assistance (training on server data).
+Named algorithms are recipes over these parts; see `turnout.algorithms`. `turnout.round` holds the
+arithmetic.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from turnout.parts.local import Local
+
+Rows = NDArray[np.int64]
+State = dict[str, Any]  # numpy arrays a population, tensors a parameter vector, plain numbers
+
+
+class Tally(NamedTuple):
+    """What the server has counted when a round closes."""
+
+    population: int
+    delivered: int
+    """Updates in the round (or in the window that a gate has held open)."""
+    seen: int
+    """Clients that have delivered at least once, this round included."""
+
+
+Divisor = Callable[[Tally], float]
+"""What a sum over clients is divided by; 0 means that the sum must not move the model yet."""
+
+
+def per_delivered(tally: Tally) -> float:
+    return tally.delivered
+
+
+def per_client(tally: Tally) -> float:
+    return tally.population
+
+
+def per_seen(tally: Tally) -> float:
+    return tally.seen
+
+
+def once_all_seen(tally: Tally) -> float:
+    return tally.population if tally.seen == tally.population else 0
+
+
+class WeightRule(NamedTuple):
+    """How much each delivered update counts: ω_i / divisor.
+
+    `weigh` may use only what `observe` saw in earlier rounds. Rounds are client rounds: a round
+    that the server trains by itself is not a round that anybody missed.
+    """
+
+    init: Callable[[int], State]
+    weigh: Callable[[State, int, Rows], NDArray[np.float64]]
+    observe: Callable[[State, int, Rows], State]
+    divisor: Divisor = per_client
+
+
+class Memory(NamedTuple):
+    """Past updates h_i, and the running mean of them over the population.
+
+    The mean and everything that `recall` returns stay those of the round's start until `settle`.
+    """
+
+    init: Callable[[int, Tensor], State]
+    store: Callable[[State, Rows, Tensor], State]
+    """The server's memory is given updates Δ; clients' memory is given their changes Δ − h."""
+    settle: Callable[[State], State]
+    recall: Callable[[State, Rows], Tensor] | None = None
+    """h of these rows, [C, d]; None where the clients hold it and the server does not know."""
+    divisor: Divisor = per_client
+
+
+class Gate(NamedTuple):
+    """Holds the model until enough clients have contributed; each counts once a window."""
+
+    ready: Callable[[NDArray[np.bool_]], bool]
+
+
+class ServerTransform(NamedTuple):
+    """What the server makes of a direction before it moves the model."""
+
+    init: Callable[[Tensor], State]
+    apply: Callable[[Tensor, Tensor, State], tuple[Tensor, State]]
+    """(direction [d], x [d], state) → (step to add to x, state)"""
+
+
+@dataclass(frozen=True)
+class Assistance:
+    """Training on the server's own data in place of a client round (SAFARI).
+
+    A round is a client round with probability `q`; otherwise the server takes `steps` steps of
+    SGD on its data (None: one epoch over it). `data` names the server's data: its auxiliary set, or,
+    for a centralised ceiling, everything that all clients hold.
+    """
+
+    q: float
+    lr: float
+    steps: int | None = 1
+    batch_size: int | None = 64
+    data: Literal["auxiliary", "everything"] = "auxiliary"
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A participation-aware federated algorithm, the same object in simulator and deployment."""
+
+    name: str
+    weight: WeightRule
+    transform: ServerTransform
+    local: Local = field(default_factory=Local)
+    memory: Memory | None = None
+    beta: float = 0.0
+    gate: Gate | None = None
+    assistance: Assistance | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    """The arguments of the recipe, for tables and run directories."""
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{k}={v!r}" for k, v in self.settings.items())
+        return f"{self.name}({inside})"
+
+    @property
+    def sums_only(self) -> bool:
+        """Does the server need nothing but sums over clients (so secure aggregation applies)?"""
+        return self.gate is None and (self.memory is None or self.memory.recall is None)

@@ -1,0 +1,41 @@
+"""Named methods: one a file, each a short recipe over the parts of `turnout.parts`.
+
+A new file in this folder is found by itself: it registers its recipes by their names.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from turnout.algorithms.amplified import amplified
+from turnout.algorithms.centralised import centralised
+from turnout.algorithms.fedau import fedau
+from turnout.algorithms.fedavg import average_all, fedavg
+from turnout.algorithms.fedvarp import fedvarp
+from turnout.algorithms.known import known
+from turnout.algorithms.mifa import mifa
+from turnout.algorithms.recipe import RECIPES, recipe
+from turnout.algorithms.safari import safari, server_only
+from turnout.algorithms.scaffold import scaffold
+from turnout.algorithms.wait_for_all import wait_full, wait_minibatch
+
+__all__ = [
+    "RECIPES",
+    "amplified",
+    "average_all",
+    "centralised",
+    "fedau",
+    "fedavg",
+    "fedvarp",
+    "known",
+    "mifa",
+    "recipe",
+    "safari",
+    "scaffold",
+    "server_only",
+    "wait_full",
+    "wait_minibatch",
+]
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+globals().update(RECIPES)  # the recipe, not the module of that name

@@ -1,0 +1,16 @@
+"""Engines: local training of a cohort. They compute gradients and decide the order of work."""
+
+from collections.abc import Callable
+
+from turnout.engine.contract import Engine, Training
+from turnout.engine.reference import Reference
+from turnout.errors import choose
+
+ENGINES: dict[str, Callable[[Training], Engine]] = {"reference": Reference}
+
+
+def choose_engine(name: str, training: Training) -> Engine:
+    """The engine of this name; "auto" picks one for the model and the machine."""
+    if name == "auto":
+        name = "reference"
+    return ENGINES[choose("engine", name, ENGINES)](training)

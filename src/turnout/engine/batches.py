@@ -1,0 +1,93 @@
+"""Which samples each client uses in each local step of a round."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from turnout import draws
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Mini-batches of a block of clients, those with the most steps first."""
+
+    index: Tensor
+    """[C, K, B] rows of the pool; places past a batch's size repeat its first sample."""
+    sizes: Counts
+    """[C, K] samples that count in each mini-batch."""
+    steps: tuple[int, ...]
+    """Steps of each client, never increasing."""
+    keys: Tensor
+    """[C, K] int64: what keyed dropout draws from."""
+
+    def part(self, rows: slice) -> "Batches":
+        """The same for some of the clients, no wider than they need."""
+        steps = self.steps[rows]
+        sizes = self.sizes[rows, : steps[0]]
+        return Batches(
+            self.index[rows, : steps[0], : int(sizes.max())], sizes, steps, self.keys[rows]
+        )
+
+
+def count_steps(
+    samples: Counts, steps: int | None, epochs: int | None, batch_size: int | None
+) -> Counts:
+    """Local steps of clients with so many samples.
+
+    >>> count_steps(np.array([6000, 10]), None, 1, 64)
+    array([94,  1])
+    """
+    if steps is not None:
+        return np.full(len(samples), steps)
+    batches = np.ones_like(samples) if batch_size is None else -(-samples // batch_size)
+    return (epochs or 1) * batches
+
+
+def draw(
+    samples: Sequence[tuple[int, int]],
+    counts: Counts,
+    batch_size: int | None,
+    seed: int,
+    round: int,
+    clients: Sequence[int],
+    purpose: str = "batches",
+) -> Batches:
+    """Mini-batches without replacement for clients whose samples are these ranges of the pool.
+
+    Each pass over a client's data is a fresh permutation of it, cut into mini-batches, the last of
+    which may be smaller. `counts` are the local steps and must never increase.
+    """
+    sizes = np.ones((len(counts), int(counts[0])), dtype=np.int64)
+    wide = max(stop - start for start, stop in samples)
+    width = wide if batch_size is None else min(batch_size, wide)
+    index = np.zeros((*sizes.shape, width), dtype=np.int64)
+    keys = np.zeros(sizes.shape, dtype=np.int64)
+    for row, ((start, stop), steps, client) in enumerate(
+        zip(samples, counts, clients, strict=True)
+    ):
+        generator = draws.generator(seed, purpose, round, client)
+        held = stop - start
+        batch = held if batch_size is None else min(batch_size, held)
+        per_pass = -(-held // batch)
+        passes = -(-int(steps) // per_pass)
+        order = np.empty((passes, per_pass * batch), dtype=np.int64)
+        for p in range(passes):
+            order[p, :held] = generator.permutation(held)
+        # The tail of a smaller last batch repeats that batch's first sample: a valid row that
+        # does not count.
+        order[:, held:] = order[:, (per_pass - 1) * batch, None]
+        index[row, :steps, :batch] = start + order.reshape(-1, batch)[:steps]
+        index[row, :steps, batch:] = index[row, :steps, :1]
+        full = np.full(per_pass, batch)
+        full[-1] = held - (per_pass - 1) * batch
+        sizes[row, :steps] = np.tile(full, passes)[:steps]
+        keys[row, :steps] = generator.integers(2**63, size=steps)
+    return Batches(
+        torch.from_numpy(index), sizes, tuple(int(s) for s in counts), torch.from_numpy(keys)
+    )

@@ -1,0 +1,1 @@
+"""The small parts that algorithms are made of; `turnout.algorithms` puts them together."""

@@ -1,0 +1,153 @@
+"""Local training: how a client moves its copy of the model.
+
+Engines compute gradients; a local rule moves parameters. It works on blocks [C, d], a row a
+client, so the same few lines serve one client at a time or a whole cohort at once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from turnout.errors import require
+
+Tensors = dict[str, Tensor]
+Rate = float | Tensor  # a step size for all, or [C, 1]: one a client
+
+
+class Ended(NamedTuple):
+    """What a rule sees when a client's local steps are over."""
+
+    update: Tensor  # [C, d]: Δ
+    lr: Rate
+    steps: Tensor  # [C, 1]: local steps taken
+
+
+class LocalRule(NamedTuple):
+    """A pair (begin, step), and `end` for rules whose clients keep vectors between rounds.
+
+    `kept` names vectors [d] that each client keeps, zero at first; `end` returns their new values.
+    Of those in `shared` the server keeps the mean over the population and broadcasts it: a client
+    uploads the change of its vector, and a sum of changes is all that the server needs.
+    A rule may work in place on the tensors it is given; it must return them.
+    """
+
+    begin: Callable[[Tensor, Tensors, Tensors], tuple[Tensor, Tensors]]
+    """(x [C, d], kept rows, shared means) → (where the client starts, state of [C, …] tensors)"""
+    step: Callable[[Tensor, Tensor, Rate, Tensors], tuple[Tensor, Tensors]]
+    """(gradient, x, lr, state) → (x, state)"""
+    end: Callable[[Ended, Tensors, Tensors], Tensors] = lambda ended, kept, means: kept
+    kept: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+
+
+def sgd(momentum: float = 0.0, weight_decay: float = 0.0, clip: float | None = None) -> LocalRule:
+    """Plain SGD; momentum starts at zero in each round, `clip` bounds each gradient's norm.
+
+    >>> x, state = sgd().begin(torch.ones(1, 2), {}, {})
+    >>> sgd().step(torch.tensor([[1.0, 2.0]]), x, 0.5, state)[0]
+    tensor([[0.5000, 0.0000]])
+    """
+    require(0 <= momentum < 1, "local.momentum", momentum, "in [0, 1)")
+    require(weight_decay >= 0, "local.weight_decay", weight_decay, "0 or more")
+    require(clip is None or clip > 0, "local.clip", clip, "positive, or none")
+
+    def begin(x: Tensor, kept: Tensors, means: Tensors) -> tuple[Tensor, Tensors]:
+        return x, {"velocity": torch.zeros_like(x)} if momentum else {}
+
+    def step(gradient: Tensor, x: Tensor, lr: Rate, state: Tensors) -> tuple[Tensor, Tensors]:
+        if clip is not None:
+            norm = gradient.norm(dim=1, keepdim=True)
+            gradient = gradient * (clip / norm.clamp(min=clip))
+        if weight_decay:
+            gradient = gradient.add(x, alpha=weight_decay)
+        if momentum:
+            gradient = state["velocity"].mul_(momentum).add_(gradient)
+        if isinstance(lr, Tensor):
+            return x.addcmul_(gradient, lr, value=-1), state
+        return x.add_(gradient, alpha=-lr), state
+
+    return LocalRule(begin, step)
+
+
+def proximal(mu: float, rule: LocalRule | None = None) -> LocalRule:
+    """Adds the gradient of (μ/2)·‖x − x_t‖² to every step (FedProx)."""
+    require(mu >= 0, "local.mu", mu, "0 or more")
+    inner = rule or sgd()
+
+    def begin(x: Tensor, kept: Tensors, means: Tensors) -> tuple[Tensor, Tensors]:
+        anchor = x.clone()
+        x, state = inner.begin(x, kept, means)
+        return x, {"anchor": anchor, **state}
+
+    def step(gradient: Tensor, x: Tensor, lr: Rate, state: Tensors) -> tuple[Tensor, Tensors]:
+        pulled = gradient + mu * (x - state["anchor"])
+        x, rest = inner.step(pulled, x, lr, {k: v for k, v in state.items() if k != "anchor"})
+        return x, {"anchor": state["anchor"], **rest}
+
+    return inner._replace(begin=begin, step=step)
+
+
+Schedule = Callable[[int], float]
+
+
+@dataclass(frozen=True)
+class Halve:
+    """Half the step size every `every` rounds, from round `after` on (FedAU's CIFAR-100)."""
+
+    lr: float
+    every: int
+    after: int = 0
+
+    def __call__(self, round: int) -> float:
+        return self.lr * 0.5 ** max(0, (round - self.after) // self.every)
+
+
+@dataclass(frozen=True)
+class Piecewise:
+    """`values[j]` until round `until[j]`; the last value has no end.
+
+    >>> [Piecewise((0.1, 0.01), (2,))(t) for t in range(4)]
+    [0.1, 0.1, 0.01, 0.01]
+    """
+
+    values: tuple[float, ...]
+    until: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        require(
+            len(self.values) == len(self.until) + 1,
+            "local.schedule.values",
+            self.values,
+            f"one more than the {len(self.until)} rounds in until",
+        )
+
+    def __call__(self, round: int) -> float:
+        return self.values[sum(round >= end for end in self.until)]
+
+
+@dataclass(frozen=True)
+class Local:
+    """What a client does in a round: `steps` steps, or `epochs` passes over its data."""
+
+    lr: float | Schedule = 0.1
+    steps: int | None = 5
+    epochs: int | None = None
+    batch_size: int | None = 16
+    """Samples a step, drawn without replacement; None means all that the client has."""
+    rule: LocalRule = field(default_factory=sgd)
+
+    def __post_init__(self) -> None:
+        one = (self.steps is None) != (self.epochs is None)
+        require(one, "local.steps", self.steps, "given exactly when local.epochs is not")
+        require(self.steps is None or self.steps >= 1, "local.steps", self.steps, "at least 1")
+        require(self.epochs is None or self.epochs >= 1, "local.epochs", self.epochs, "at least 1")
+        sized = self.batch_size is None or self.batch_size >= 1
+        require(sized, "local.batch_size", self.batch_size, "at least 1, or none for all")
+        positive = callable(self.lr) or self.lr > 0
+        require(positive, "local.lr", self.lr, "positive")
+
+    def rate(self, round: int) -> float:
+        return self.lr(round) if callable(self.lr) else self.lr

@@ -1,0 +1,327 @@
+"""One round as pure functions. Both drivers call these; no other file does round arithmetic.
+
+    state = start(algorithm, x, clients)
+    each round, if `asks_clients(algorithm, seed, round)`:
+        broadcast = announce(algorithm, state, rows)
+        upload, kept = client_step(algorithm, broadcast, work, kept)     # at the clients
+        state = absorb(algorithm, state, rows, upload)                   # any number of times
+        state = close(algorithm, state)                                  # also if nobody came
+    and otherwise:
+        state = server_step(algorithm, state, work)
+
+Models are flat vectors [d], cohorts are blocks [C, d]. Functions consume the state that they are
+given: tables of a million clients are updated in place, so keep no alias of an old state.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from turnout import draws
+from turnout.algorithm import Algorithm, Rows, State, Tally
+from turnout.errors import InputError
+from turnout.parts.local import Ended, LocalRule, Rate, Tensors, sgd
+
+MEMORY = "memory"
+"""The name under which a client keeps h_i when memory is held by clients."""
+
+
+class Work(Protocol):
+    """What an engine offers for a block of clients: gradients on each one's next mini-batch."""
+
+    @property
+    def steps(self) -> Sequence[int]:
+        """Local steps of each row, never increasing, so that those still at work are a prefix."""
+        ...
+
+    def gradient(self, x: Tensor, step: int) -> Tensor:
+        """[c, d] → [c, d]: each row's mean gradient over its mini-batch number `step`."""
+        ...
+
+
+class Broadcast(NamedTuple):
+    """What the server sends to a cohort."""
+
+    x: Tensor
+    """[d], or [C, d] where clients of several runs train in one block."""
+    round: int
+    """The client round, for weights that clients compute themselves."""
+    lr: Rate
+    weights: NDArray[np.float64]
+    """[C]: ω_i, by the participation history before this round."""
+    shares: NDArray[np.float64]
+    """[C]: N·q_i; folds the objective's weights into F_i."""
+    means: Tensors
+    """What the server knows of vectors that clients keep."""
+
+    def part(self, rows: slice | list[int]) -> "Broadcast":
+        """The broadcast to some of the cohort."""
+        several = self.x.dim() == 2
+        return self._replace(
+            x=self.x[rows] if several else self.x,
+            lr=self.lr[rows] if isinstance(self.lr, Tensor) else self.lr,
+            weights=self.weights[rows],
+            shares=self.shares[rows],
+        )
+
+
+class Upload(NamedTuple):
+    """What a block of clients sends back."""
+
+    update: Tensor
+    """[C, d]: ω_i·(Δ_i − β·h_i), ready to be summed; the plain Δ_i if the server holds memory."""
+    weights: NDArray[np.float64]
+    """[C]: the ω_i to apply to plain updates."""
+    changes: Tensors
+    """[C, d] each: how the vectors that clients keep have changed; the server needs their sums."""
+
+
+@dataclass
+class ServerState:
+    """All that the server knows, as tensors, arrays and numbers: what a checkpoint holds."""
+
+    x: Tensor
+    round: int
+    """Rounds closed, of either kind."""
+    client_round: int
+    """Client rounds closed: the clock of participation history."""
+    weight: State
+    memory: State
+    transform: State
+    means: Tensors
+    """Running means over the population of what clients keep and share."""
+    shares: NDArray[np.float64] | None
+    """[N]: N·q_n, or None for equal shares."""
+    seen: NDArray[np.bool_]
+    """[N]: has this client ever delivered?"""
+    total: Tensor
+    """Σ ω_i·(Δ_i − β·h_i) since the last time that the model moved."""
+    delivered: int = 0
+    """How many updates are in `total`."""
+    contributed: NDArray[np.bool_] | None = None
+    """[N], with a gate only: whose update is in `total`."""
+    changes: Tensors = field(default_factory=dict)
+    """Sums of this round's changes of what clients keep."""
+
+
+def start(
+    algorithm: Algorithm, x: Tensor, clients: int, shares: NDArray[np.float64] | None = None
+) -> ServerState:
+    """The server's state before round 0, for a population of `clients`."""
+    memory, rule = algorithm.memory, algorithm.local.rule
+    return ServerState(
+        x=x.clone(),
+        round=0,
+        client_round=0,
+        weight=algorithm.weight.init(clients),
+        memory=memory.init(clients, x) if memory else {},
+        transform=algorithm.transform.init(x),
+        means={name: torch.zeros_like(x) for name in rule.shared},
+        shares=None if shares is None else np.asarray(shares) * clients,
+        seen=np.zeros(clients, dtype=bool),
+        total=torch.zeros_like(x),
+        contributed=np.zeros(clients, dtype=bool) if algorithm.gate else None,
+        changes={name: torch.zeros_like(x) for name in rule.shared},
+    )
+
+
+def asks_clients(algorithm: Algorithm, seed: int, round: int) -> bool:
+    """Is this a client round? With assistance, with probability q (SAFARI, Algorithm 1)."""
+    q = 1.0 if algorithm.assistance is None else algorithm.assistance.q
+    if q in (0.0, 1.0):
+        return q == 1.0
+    return bool(draws.generator(seed, "assistance", round).random() < q)
+
+
+def announce(algorithm: Algorithm, state: ServerState, rows: Rows) -> Broadcast:
+    """What these clients are sent in the coming client round."""
+    return Broadcast(
+        x=state.x,
+        round=state.client_round,
+        lr=algorithm.local.rate(state.round),
+        weights=algorithm.weight.weigh(state.weight, state.client_round, rows),
+        shares=np.ones(len(rows)) if state.shares is None else state.shares[rows],
+        means=state.means,
+    )
+
+
+def keeps(algorithm: Algorithm) -> tuple[str, ...]:
+    """Names of the vectors [d] that each client keeps between rounds."""
+    memory = algorithm.memory
+    held = (MEMORY,) if memory and memory.recall is None else ()
+    return held + algorithm.local.rule.kept
+
+
+def client_step(
+    algorithm: Algorithm, broadcast: Broadcast, work: Work, kept: Tensors
+) -> tuple[Upload, Tensors]:
+    """Local training of a block of clients, and what they upload and keep.
+
+    A client commits what it keeps only when its upload has been delivered.
+    """
+    rule, memory = algorithm.local.rule, algorithm.memory
+    update, steps = _descend(rule, broadcast, work, kept)
+    after = rule.end(Ended(update, broadcast.lr, steps), kept, broadcast.means)
+    changes = {name: after[name] - kept[name] for name in rule.shared}
+    update.mul_(_column(broadcast.shares, update))
+    if memory is None:
+        update.mul_(_column(broadcast.weights, update))
+    elif memory.recall is None:
+        held = kept[MEMORY]
+        after = {**after, MEMORY: update}
+        changes[MEMORY] = update - held
+        weights = _column(broadcast.weights, update)
+        update = weights * torch.sub(update, held, alpha=algorithm.beta)
+    return Upload(update, broadcast.weights, changes), after
+
+
+def _descend(
+    rule: LocalRule, broadcast: Broadcast, work: Work, kept: Tensors
+) -> tuple[Tensor, Tensor]:
+    """The local steps of a block: Δ [C, d], and the steps that each row took [C, 1]."""
+    count = len(work.steps)
+    origin = broadcast.x.expand(count, -1)
+    x, state = rule.begin(origin.clone(), kept, broadcast.means)
+    for step in range(work.steps[0]):
+        live = sum(steps > step for steps in work.steps)
+        rows = slice(0, live)
+        lr = broadcast.lr[rows] if isinstance(broadcast.lr, Tensor) else broadcast.lr
+        part, gradient = x[rows], work.gradient(x[rows], step)
+        moved, fresh = rule.step(
+            gradient, part, lr, {name: held[rows] for name, held in state.items()}
+        )
+        if live == count:
+            x, state = moved, fresh
+        else:  # Those that have finished stay where they are.
+            x[rows] = moved
+            for name, value in fresh.items():
+                state[name][rows] = value
+    steps = torch.tensor([[s] for s in work.steps], dtype=x.dtype, device=x.device)
+    return x.sub_(origin), steps
+
+
+def _column(values: NDArray[np.float64], like: Tensor) -> Tensor:
+    return torch.from_numpy(values).to(like)[:, None]
+
+
+def absorb(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) -> ServerState:
+    """Take in the uploads of these clients. Delivery, not asking, is what counts as participation."""
+    state.weight = algorithm.weight.observe(state.weight, state.client_round, rows)
+    state.seen[rows] = True
+    if state.contributed is not None:
+        fresh = ~state.contributed[rows]
+        rows, upload = rows[fresh], _select(upload, fresh)
+        state.contributed[rows] = True
+    for name, total in state.changes.items():
+        total += upload.changes[name].sum(0)
+    memory = algorithm.memory
+    if memory is None:
+        state.total += upload.update.sum(0)
+    elif memory.recall is None:
+        state.total += upload.update.sum(0)
+        state.memory = memory.store(state.memory, rows, upload.changes[MEMORY])
+    else:
+        held = memory.recall(state.memory, rows)
+        weights = torch.from_numpy(upload.weights).to(state.x)
+        state.total += weights @ torch.sub(upload.update, held, alpha=algorithm.beta)
+        state.memory = memory.store(state.memory, rows, upload.update)
+    state.delivered += len(rows)
+    return state
+
+
+def _select(upload: Upload, which: NDArray[np.bool_]) -> Upload:
+    index = torch.from_numpy(which)
+    return Upload(
+        upload.update[index],
+        upload.weights[which],
+        {name: change[index] for name, change in upload.changes.items()},
+    )
+
+
+def tally_of(state: ServerState) -> Tally:
+    """What the server has counted in the open round."""
+    return Tally(len(state.seen), state.delivered, int(np.count_nonzero(state.seen)))
+
+
+def scale(algorithm: Algorithm, state: ServerState) -> float:
+    """N / divisor: turns ω_i into the weight of x += (η/N) Σ ω_i Δ_i, as the open round stands."""
+    tally = tally_of(state)
+    divisor = algorithm.weight.divisor(tally)
+    return tally.population / divisor if divisor else 0.0
+
+
+def weights(algorithm: Algorithm, mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The weights ω_t^n of x += (η/N) Σ_n ω_t^n Δ_t^n along a participation mask [rounds, N].
+
+    Nothing is trained. Rows of the mask are client rounds; the weight of an absent client is the
+    one that its update would have had. Memory and amplification are not weights: they stay out.
+
+    >>> from turnout.algorithms import fedau
+    >>> mask = np.array([[1, 1], [1, 0], [1, 0], [1, 1], [1, 1]], dtype=bool)
+    >>> weights(fedau(cutoff=50), mask)[:, 1]
+    array([1., 1., 1., 1., 2.])
+    """
+    table = np.asarray(mask, dtype=bool)
+    if table.ndim != 2:
+        raise InputError(f"mask has shape {table.shape}; it must be [rounds, clients]")
+    everybody = np.arange(table.shape[1])
+    state = start(algorithm, torch.zeros(0), table.shape[1])
+    out = np.empty(table.shape)
+    for t, present in enumerate(table):
+        omega = algorithm.weight.weigh(state.weight, t, everybody)
+        rows = np.flatnonzero(present)
+        state.weight = algorithm.weight.observe(state.weight, t, rows)
+        state.seen[rows] = True
+        state.delivered = len(rows)
+        out[t] = omega * scale(algorithm, state)
+    return out
+
+
+def close(algorithm: Algorithm, state: ServerState) -> ServerState:
+    """End a client round: move the model by what came, by memory, by amplification."""
+    clients = len(state.seen)
+    tally = tally_of(state)
+    gate, contributed = algorithm.gate, state.contributed
+    if gate is None or contributed is None or gate.ready(contributed):
+        direction = _divide(state.total, algorithm.weight.divisor(tally))
+        if algorithm.memory is not None and algorithm.beta:
+            remembered = state.memory["mean"] * clients
+            direction += algorithm.beta * _divide(remembered, algorithm.memory.divisor(tally))
+        step, state.transform = algorithm.transform.apply(direction, state.x, state.transform)
+        state.x = state.x + step
+        state.total = torch.zeros_like(state.x)
+        state.delivered = 0
+        if contributed is not None:
+            contributed[:] = False
+    if algorithm.memory is not None:
+        state.memory = algorithm.memory.settle(state.memory)
+    for name, total in state.changes.items():
+        state.means[name] = state.means[name] + total / clients
+        total.zero_()
+    return replace(state, round=state.round + 1, client_round=state.client_round + 1)
+
+
+def _divide(total: Tensor, divisor: float) -> Tensor:
+    # Nobody delivered, or the divisor holds the model still: no direction, rather than 0 / 0.
+    return total / divisor if divisor else torch.zeros_like(total)
+
+
+def server_step(algorithm: Algorithm, state: ServerState, work: Work) -> ServerState:
+    """A server round: SGD on the server's data. No client has missed anything by it."""
+    if algorithm.assistance is None:
+        raise InputError(f"{algorithm.name} has no assistance, so it has no server rounds")
+    broadcast = Broadcast(
+        x=state.x,
+        round=state.client_round,
+        lr=algorithm.assistance.lr,
+        weights=np.ones(1),
+        shares=np.ones(1),
+        means={},
+    )
+    update, _ = _descend(sgd(), broadcast, work, {})
+    return replace(state, x=state.x + update[0], round=state.round + 1)

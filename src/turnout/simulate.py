@@ -1,0 +1,321 @@
+"""Driver 1: a federation in this process."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from turnout import round as protocol
+from turnout.algorithm import Algorithm, Rows, State
+from turnout.data.augment import Augmentation
+from turnout.data.pool import Pool
+from turnout.engine import choose_engine
+from turnout.engine.contract import Engine, Training
+from turnout.errors import InputError, require
+from turnout.evaluate import ClientScores, Evaluator, Metrics
+from turnout.models import Model, initialise
+from turnout.parts.local import Tensors
+from turnout.round import ServerState
+from turnout.world import World
+
+
+class DivergenceError(ArithmeticError):
+    """The model is no longer finite."""
+
+    def __init__(self, algorithm: str, round: int) -> None:
+        super().__init__(f"{algorithm} diverged in round {round}: the model is no longer finite")
+        self.algorithm, self.round = algorithm, round
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What stays fixed while a federation runs."""
+
+    algorithm: Algorithm
+    world: World
+    training: Training
+    engine: Engine
+    server: Pool | None
+    """What the server trains on in rounds of its own."""
+
+    @staticmethod
+    def of(
+        algorithm: Algorithm,
+        world: World,
+        model: Model,
+        seed: int = 0,
+        engine: str = "auto",
+        dtype: torch.dtype = torch.float32,
+        augment: Augmentation | None = None,
+    ) -> "Simulation":
+        module = deepcopy(model.module).to(dtype).train()
+        training = Training(
+            replace(model, module=module), world.train, world.offsets, seed, dtype, augment
+        )
+        server = _server_data(algorithm, world)
+        return Simulation(algorithm, world, training, choose_engine(engine, training), server)
+
+    def evaluator(self, client_samples: int | None = None) -> Evaluator:
+        training = self.training
+        return Evaluator(
+            self.world, training.model, training.layout, training.dtype, client_samples
+        )
+
+
+def _server_data(algorithm: Algorithm, world: World) -> Pool | None:
+    assistance = algorithm.assistance
+    if assistance is None or assistance.q == 1:
+        return None
+    if assistance.data == "everything":
+        return world.train
+    if world.server is None:
+        raise InputError(
+            f"auxiliary data of the server is none; {algorithm.name} with q = {assistance.q:g} "
+            "must have some to train on"
+        )
+    return world.server
+
+
+@dataclass
+class Progress:
+    """Everything that changes while a federation runs."""
+
+    server: ServerState
+    presence: State
+    """State of the participation process."""
+    kept: Tensors
+    """[N, d] each: what clients keep."""
+    delivered: NDArray[np.int64]
+    """[N]: how often each client's update has arrived."""
+    influence: NDArray[np.float64]
+    """[N]: sum over rounds of the effective weight ω·N/divisor of each delivered update."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """What happened in one round."""
+
+    round: int
+    by: str
+    """"clients" or "server": who trained."""
+    cohort: Rows
+    delivered: Rows
+    weights: NDArray[np.float64]
+    """[delivered]: ω_i."""
+
+
+def begin(simulation: Simulation, start: Tensor | None = None) -> Progress:
+    """The state before round 0, from the model that the seed draws or from `start`."""
+    training, world = simulation.training, simulation.world
+    if start is None:
+        initialise(training.model.module, training.seed)
+        start = training.layout.flatten(training.model.module)
+    require(
+        start.shape == (training.layout.size,),
+        "shape of the start",
+        tuple(start.shape),
+        f"({training.layout.size},), as the model has it",
+    )
+    clients = world.clients
+    x = start.to(training.dtype)
+    return Progress(
+        server=protocol.start(simulation.algorithm, x, clients, world.shares),
+        presence=world.participation.init(),
+        kept={
+            name: torch.zeros(clients, len(x), dtype=x.dtype)
+            for name in protocol.keeps(simulation.algorithm)
+        },
+        delivered=np.zeros(clients, dtype=np.int64),
+        influence=np.zeros(clients),
+    )
+
+
+def advance(simulation: Simulation, progress: Progress) -> Round:
+    """Play one round; `progress` moves on in place. Raises `DivergenceError`."""
+    algorithm, number = simulation.algorithm, progress.server.round
+    attendance, progress.presence = simulation.world.participation.step(progress.presence, number)
+    nobody = np.zeros(0, dtype=np.int64)
+    if protocol.asks_clients(algorithm, simulation.training.seed, number):
+        # An update that gets lost changes nothing here, so the simulator does not compute it.
+        rows = attendance.delivered
+        weights = _client_round(simulation, progress, rows)
+        happened = Round(number, "clients", attendance.cohort, rows, weights)
+    else:
+        _server_round(simulation, progress)
+        happened = Round(number, "server", nobody, nobody, np.zeros(0))
+    if not bool(torch.isfinite(progress.server.x).all()):
+        raise DivergenceError(algorithm.name, number)
+    return happened
+
+
+def _client_round(simulation: Simulation, progress: Progress, rows: Rows) -> NDArray[np.float64]:
+    algorithm, server = simulation.algorithm, progress.server
+    broadcast = protocol.announce(algorithm, server, rows)
+
+    def recall(some: Rows) -> Tensors:
+        index = torch.from_numpy(some)
+        return {name: held[index] for name, held in progress.kept.items()}
+
+    if len(rows):
+        for block in simulation.engine.train(algorithm, broadcast, rows, recall):
+            server = protocol.absorb(algorithm, server, block.rows, block.upload)
+            for name, held in progress.kept.items():
+                held[torch.from_numpy(block.rows)] = block.kept[name]
+    progress.delivered[rows] += 1
+    progress.influence[rows] += broadcast.weights * protocol.scale(algorithm, server)
+    progress.server = protocol.close(algorithm, server)
+    return broadcast.weights
+
+
+def _server_round(simulation: Simulation, progress: Progress) -> None:
+    algorithm, server = simulation.algorithm, progress.server
+    assert algorithm.assistance is not None
+    assert simulation.server is not None  # `_server_data` has seen to it
+    task = simulation.training.server(algorithm.assistance, simulation.server, server.round)
+    progress.server = protocol.server_step(algorithm, server, simulation.engine.work(task))
+
+
+@dataclass
+class Run:
+    """A finished (or diverged) simulation."""
+
+    algorithm: Algorithm
+    module: nn.Module
+    """The trained model."""
+    x: Tensor
+    history: list[Metrics] = field(default_factory=list)
+    """One entry for each evaluated round."""
+    clients: list[dict[str, Any]] = field(default_factory=list)
+    """One entry a client, as of the last round."""
+    diverged: DivergenceError | None = None
+    seconds: float = 0.0
+
+    def curve(self, metric: str = "test_accuracy") -> tuple[list[int], list[float]]:
+        """Rounds and values of one metric, where it was measured."""
+        points = [(m["round"], m[metric]) for m in self.history if metric in m]
+        return [r for r, _ in points], [v for _, v in points]
+
+    def final(self, metric: str = "test_accuracy") -> float:
+        return self.curve(metric)[1][-1]
+
+    def best(self, metric: str = "test_accuracy") -> float:
+        return max(self.curve(metric)[1])
+
+    def tail(self, rounds: int = 200, metric: str = "test_accuracy") -> float:
+        """The mean over evaluations of the last `rounds` rounds."""
+        at, values = self.curve(metric)
+        return float(np.mean([v for r, v in zip(at, values, strict=True) if r > at[-1] - rounds]))
+
+
+def simulate(
+    algorithm: Algorithm,
+    world: World,
+    model: Model,
+    rounds: int,
+    *,
+    seed: int = 0,
+    engine: str = "auto",
+    evaluate_every: int = 10,
+    clients_every: int | None = None,
+    client_samples: int | None = None,
+    dtype: torch.dtype = torch.float32,
+    augment: Augmentation | None = None,
+    start: Tensor | None = None,
+    watch: Callable[[Round, Metrics | None], None] | None = None,
+) -> Run:
+    """Run `algorithm` in `world` for `rounds` rounds; the same seed gives the same run.
+
+    Every `evaluate_every` rounds, and after the last, the model is evaluated on test data; every
+    `clients_every` rounds (unless given, as often) on the clients' own data too, on the first
+    `client_samples` of each client where that is given. `watch` is called after each round, with
+    the metrics where there are some. A diverging run ends early and keeps what it had.
+    """
+    require(rounds >= 1, "rounds", rounds, "at least 1")
+    cadence = Cadence(evaluate_every, clients_every or evaluate_every, rounds)
+    simulation = Simulation.of(algorithm, world, model, seed, engine, dtype, augment)
+    progress = begin(simulation, start)
+    evaluator = simulation.evaluator(client_samples)
+    run = Run(algorithm, simulation.training.model.module, progress.server.x)
+    began = perf_counter()
+    for _ in range(rounds):
+        try:
+            happened = advance(simulation, progress)
+        except DivergenceError as diverged:
+            run.diverged = diverged
+            break
+        run.x = progress.server.x
+        metrics = measure(evaluator, cadence, progress, happened)
+        if metrics is not None:
+            run.history.append(metrics)
+        if watch is not None:
+            watch(happened, metrics)
+    scores = evaluator.clients(run.x)
+    run.clients = client_table(simulation, progress, scores)
+    simulation.training.layout.load(run.x, run.module)
+    run.seconds = perf_counter() - began
+    return run
+
+
+@dataclass(frozen=True)
+class Cadence:
+    """After which rounds the model is evaluated; always after the last."""
+
+    test: int
+    clients: int
+    rounds: int
+
+    def __post_init__(self) -> None:
+        require(self.test >= 1, "evaluate_every", self.test, "at least 1")
+        require(self.clients >= 1, "clients_every", self.clients, "at least 1")
+
+    def due(self, done: int, every: int) -> bool:
+        return done % every == 0 or done == self.rounds
+
+
+def measure(
+    evaluator: Evaluator, cadence: Cadence, progress: Progress, happened: Round
+) -> Metrics | None:
+    """What is reported of the model after this round, if anything is due."""
+    done, x, weights = happened.round + 1, progress.server.x, happened.weights
+    test, clients = cadence.due(done, cadence.test), cadence.due(done, cadence.clients)
+    if not (test or clients):
+        return None
+    metrics: Metrics = {
+        "round": done,
+        "by": happened.by,
+        "cohort": len(happened.cohort),
+        "delivered": len(happened.delivered),
+        "weight_mean": float(weights.mean()) if len(weights) else None,
+        "weight_max": float(weights.max()) if len(weights) else None,
+    }
+    if test:
+        metrics.update(evaluator.test(x))
+    if clients:
+        metrics.update(evaluator.over_clients(evaluator.clients(x), progress.delivered))
+    return metrics
+
+
+def client_table(
+    simulation: Simulation, progress: Progress, scores: ClientScores
+) -> list[dict[str, Any]]:
+    """A row a client: its data, how often it came, what it counted for, how it fares."""
+    world, played = simulation.world, max(progress.server.client_round, 1)
+    rates = world.participation.rates
+    return [
+        {
+            "client": n,
+            "samples": int(world.offsets[n + 1] - world.offsets[n]),
+            "rate": None if rates is None else float(rates[n]),
+            "delivered": int(progress.delivered[n]),
+            "effective_weight": float(progress.influence[n] / played),
+            "loss": float(scores.loss[n]),
+            "accuracy": None if scores.accuracy is None else float(scores.accuracy[n]),
+        }
+        for n in range(world.clients)
+    ]
