@@ -66,7 +66,7 @@ class Evaluator:
             None if scores.hit is None else _segment_means(scores.hit, self._client_offsets),
         )
 
-    def over_clients(self, scores: ClientScores, delivered: NDArray[np.int64]) -> Metrics:
+    def over_clients(self, scores: ClientScores, delivered: NDArray[np.int32]) -> Metrics:
         """The objective, its spread over clients, and how those fare who came often or never.
 
         `delivered` counts how often each client's update has arrived so far.

@@ -99,6 +99,8 @@ class ServerState:
     """[N]: N·q_n, or None for equal shares."""
     seen: NDArray[np.bool_]
     """[N]: has this client ever delivered?"""
+    seen_count: int
+    """How many have; kept beside the table so that a round need not walk through it."""
     total: Tensor
     """Σ ω_i·(Δ_i − β·h_i) since the last time that the model moved."""
     delivered: int = 0
@@ -124,6 +126,7 @@ def start(
         means={name: torch.zeros_like(x) for name in rule.shared},
         shares=None if shares is None else np.asarray(shares) * clients,
         seen=np.zeros(clients, dtype=bool),
+        seen_count=0,
         total=torch.zeros_like(x),
         contributed=np.zeros(clients, dtype=bool) if algorithm.gate else None,
         changes={name: torch.zeros_like(x) for name in rule.shared},
@@ -211,8 +214,7 @@ def _column(values: NDArray[np.float64], like: Tensor) -> Tensor:
 
 def absorb(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) -> ServerState:
     """Take in the uploads of these clients. Delivery, not asking, is what counts as participation."""
-    state.weight = algorithm.weight.observe(state.weight, state.client_round, rows)
-    state.seen[rows] = True
+    state = _note(algorithm, state, rows)
     if state.contributed is not None:
         fresh = ~state.contributed[rows]
         rows, upload = rows[fresh], _select(upload, fresh)
@@ -234,6 +236,14 @@ def absorb(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload)
     return state
 
 
+def _note(algorithm: Algorithm, state: ServerState, rows: Rows) -> ServerState:
+    """These clients delivered in the open client round."""
+    state.weight = algorithm.weight.observe(state.weight, state.client_round, rows)
+    state.seen_count += int(np.count_nonzero(~state.seen[rows]))
+    state.seen[rows] = True
+    return state
+
+
 def _select(upload: Upload, which: NDArray[np.bool_]) -> Upload:
     index = torch.from_numpy(which)
     return Upload(
@@ -245,7 +255,7 @@ def _select(upload: Upload, which: NDArray[np.bool_]) -> Upload:
 
 def tally_of(state: ServerState) -> Tally:
     """What the server has counted in the open round."""
-    return Tally(len(state.seen), state.delivered, int(np.count_nonzero(state.seen)))
+    return Tally(len(state.seen), state.delivered, state.seen_count)
 
 
 def scale(algorithm: Algorithm, state: ServerState) -> float:
@@ -275,8 +285,8 @@ def weights(algorithm: Algorithm, mask: NDArray[np.bool_]) -> NDArray[np.float64
     for t, present in enumerate(table):
         omega = algorithm.weight.weigh(state.weight, t, everybody)
         rows = np.flatnonzero(present)
-        state.weight = algorithm.weight.observe(state.weight, t, rows)
-        state.seen[rows] = True
+        state = _note(algorithm, state, rows)
+        state.client_round += 1
         state.delivered = len(rows)
         out[t] = omega * scale(algorithm, state)
     return out

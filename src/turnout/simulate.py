@@ -91,7 +91,7 @@ class Progress:
     """State of the participation process."""
     kept: Tensors
     """[N, d] each: what clients keep."""
-    delivered: NDArray[np.int64]
+    delivered: NDArray[np.int32]
     """[N]: how often each client's update has arrived."""
     influence: NDArray[np.float64]
     """[N]: sum over rounds of the effective weight ω·N/divisor of each delivered update."""
@@ -131,7 +131,7 @@ def begin(simulation: Simulation, start: Tensor | None = None) -> Progress:
             name: torch.zeros(clients, len(x), dtype=x.dtype)
             for name in protocol.keeps(simulation.algorithm)
         },
-        delivered=np.zeros(clients, dtype=np.int64),
+        delivered=np.zeros(clients, dtype=np.int32),
         influence=np.zeros(clients),
     )
 
