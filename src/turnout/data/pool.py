@@ -1,11 +1,15 @@
 """The samples of all clients, kept once: what engines gather their mini-batches from."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from turnout.errors import InputError, require
 
 
 @dataclass(frozen=True)
@@ -22,14 +26,40 @@ class Pool:
     std: Tensor | None = None
     classes: int | None = None  # None: not a classification problem
     name: str = "data"
+    owners: NDArray[Any] | None = None  # [samples], whose each is, where the data came with that
+
+    def __post_init__(self) -> None:
+        require(
+            len(self.targets) == len(self.inputs),
+            f"number of targets of {self.name}",
+            len(self.targets),
+            f"the number of inputs, {len(self.inputs)}",
+        )
+        for field in ("inputs", "targets"):
+            values: Tensor = getattr(self, field)
+            if values.is_floating_point() and not bool(torch.isfinite(values).all()):
+                row = int((~torch.isfinite(values)).reshape(len(self), -1).any(1).nonzero()[0])
+                raise InputError(
+                    f"{field} of {self.name} hold NaN or an infinite value in row {row}; all must "
+                    "be finite numbers"
+                )
 
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def gather(self, index: Tensor, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-        """The samples at `index` [...]: inputs [..., *sample] and targets [..., *target]."""
+    def gather(
+        self,
+        index: Tensor,
+        dtype: torch.dtype = torch.float32,
+        augment: Callable[[Tensor], Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The samples at `index` [...]: inputs [..., *sample] and targets [..., *target].
+
+        `augment` changes the raw rows [product of ..., *sample] before they are normalised.
+        """
         flat = index.reshape(-1)
-        inputs = self.normalise(self.inputs.index_select(0, flat), dtype)
+        raw = self.inputs.index_select(0, flat)
+        inputs = self.normalise(raw if augment is None else augment(raw), dtype)
         targets = self.targets.index_select(0, flat)
         if targets.is_floating_point():
             targets = targets.to(dtype)
@@ -53,7 +83,8 @@ class Pool:
     def take(self, rows: NDArray[np.int64] | Tensor) -> "Pool":
         """The pool of these rows only, in this order."""
         index = torch.as_tensor(rows, dtype=torch.int64)
-        return replace(self, inputs=self.inputs[index], targets=self.targets[index])
+        owners = None if self.owners is None else self.owners[index.numpy()]
+        return replace(self, inputs=self.inputs[index], targets=self.targets[index], owners=owners)
 
 
 @dataclass(frozen=True)
@@ -62,6 +93,18 @@ class Partition:
 
     order: NDArray[np.int64]
     offsets: NDArray[np.int64]  # [clients + 1]
+
+    @staticmethod
+    def of(owner: NDArray[np.int64], clients: int) -> "Partition":
+        """The partition in which sample k belongs to client `owner[k]`, or to nobody if that is −1.
+
+        >>> Partition.of(np.array([1, 0, -1, 1]), clients=2).rows(1)
+        array([0, 3])
+        """
+        order = np.argsort(owner, kind="stable")
+        order = order[owner[order] >= 0].astype(np.int64)
+        sizes = np.bincount(owner[order], minlength=clients)
+        return Partition(order, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 
     @property
     def clients(self) -> int:

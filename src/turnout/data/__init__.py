@@ -1,0 +1,35 @@
+"""Data: pools of samples, the sets they come from, and how clients share them."""
+
+from turnout.data.augment import AUGMENTATIONS, Augmentation
+from turnout.data.auxiliary import auxiliary
+from turnout.data.digits import digits
+from turnout.data.partition import (
+    class_mix,
+    classes_covered,
+    dirichlet,
+    iid,
+    natural,
+    shards,
+    similarity,
+)
+from turnout.data.pool import Partition, Pool
+from turnout.data.synthetic import Problem, least_squares, quadratics
+
+__all__ = [
+    "AUGMENTATIONS",
+    "Augmentation",
+    "Partition",
+    "Pool",
+    "Problem",
+    "auxiliary",
+    "class_mix",
+    "classes_covered",
+    "digits",
+    "dirichlet",
+    "iid",
+    "least_squares",
+    "natural",
+    "quadratics",
+    "shards",
+    "similarity",
+]
