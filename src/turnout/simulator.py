@@ -136,6 +136,19 @@ def begin(simulation: Simulation, start: Tensor | None = None) -> Progress:
     )
 
 
+def restore(simulation: Simulation, tree: dict[str, Any]) -> Progress:
+    """The progress that a checkpoint's tree holds, if it is one of this simulation."""
+    progress = Progress(**{**tree, "server": ServerState(**tree["server"])})
+    found = (len(progress.server.x), len(progress.server.seen), tuple(progress.kept))
+    expected = (
+        simulation.training.layout.size,
+        simulation.world.clients,
+        protocol.keeps(simulation.algorithm),
+    )
+    require(found == expected, "(d, N, kept vectors) of the checkpoint", found, f"{expected}")
+    return progress
+
+
 def advance(simulation: Simulation, progress: Progress) -> Round:
     """Play one round; `progress` moves on in place. Raises `DivergenceError`."""
     algorithm, number = simulation.algorithm, progress.server.round
