@@ -24,7 +24,7 @@ from torch import Tensor
 
 from turnout import draws
 from turnout.algorithm import Algorithm, Rows, State, Tally
-from turnout.errors import InputError
+from turnout.errors import InputError, require
 from turnout.parts.local import Ended, LocalRule, Rate, Tensors, sgd
 
 MEMORY = "memory"
@@ -94,7 +94,7 @@ class ServerState:
     memory: State
     transform: State
     means: Tensors
-    """Running means over the population of what clients keep and share."""
+    """Σ q_n c_n over the population of each vector c_n that clients keep and share."""
     shares: NDArray[np.float64] | None
     """[N]: N·q_n, or None for equal shares."""
     seen: NDArray[np.bool_]
@@ -116,6 +116,11 @@ def start(
 ) -> ServerState:
     """The server's state before round 0, for a population of `clients`."""
     memory, rule = algorithm.memory, algorithm.local.rule
+    if shares is not None:
+        shares = np.asarray(shares, dtype=np.float64)
+        right = f"one number for each of {clients} clients, none negative, with sum 1"
+        good = shares.shape == (clients,) and bool((shares >= 0).all())
+        require(good and abs(float(shares.sum()) - 1) < 1e-6, "shares", shares, right)
     return ServerState(
         x=x.clone(),
         round=0,
@@ -124,7 +129,7 @@ def start(
         memory=memory.init(clients, x) if memory else {},
         transform=algorithm.transform.init(x),
         means={name: torch.zeros_like(x) for name in rule.shared},
-        shares=None if shares is None else np.asarray(shares) * clients,
+        shares=None if shares is None else shares * clients,
         seen=np.zeros(clients, dtype=bool),
         seen_count=0,
         total=torch.zeros_like(x),
@@ -170,10 +175,13 @@ def client_step(
     rule, memory = algorithm.local.rule, algorithm.memory
     update, steps = _descend(rule, broadcast, work, kept)
     after = rule.end(Ended(update, broadcast.lr, steps), kept, broadcast.means)
-    changes = {name: after[name] - kept[name] for name in rule.shared}
-    update.mul_(_column(broadcast.shares, update))
+    # The shares weigh what is averaged over clients, or its mean would belong to another objective.
+    # Nothing in place here: a rule may keep Δ itself.
+    shares = _column(broadcast.shares, update)
+    changes = {name: shares * (after[name] - kept[name]) for name in rule.shared}
+    update = shares * update
     if memory is None:
-        update.mul_(_column(broadcast.weights, update))
+        update = _column(broadcast.weights, update) * update
     elif memory.recall is None:
         held = kept[MEMORY]
         after = {**after, MEMORY: update}
@@ -205,7 +213,7 @@ def _descend(
             for name, value in fresh.items():
                 state[name][rows] = value
     steps = torch.tensor([[s] for s in work.steps], dtype=x.dtype, device=x.device)
-    return x.sub_(origin), steps
+    return x - origin, steps
 
 
 def _column(values: NDArray[np.float64], like: Tensor) -> Tensor:
@@ -214,19 +222,18 @@ def _column(values: NDArray[np.float64], like: Tensor) -> Tensor:
 
 def absorb(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) -> ServerState:
     """Take in the uploads of these clients. Delivery, not asking, is what counts as participation."""
-    state = _note(algorithm, state, rows)
+    state, memory = _note(algorithm, state, rows), algorithm.memory
+    # Clients commit what they keep with every delivery, also with one that a gate does not count.
+    for name, total in state.changes.items():
+        total += upload.changes[name].sum(0)
+    if memory is not None and memory.recall is None:
+        state.memory = memory.store(state.memory, rows, upload.changes[MEMORY])
     if state.contributed is not None:
         fresh = ~state.contributed[rows]
         rows, upload = rows[fresh], _select(upload, fresh)
         state.contributed[rows] = True
-    for name, total in state.changes.items():
-        total += upload.changes[name].sum(0)
-    memory = algorithm.memory
-    if memory is None:
+    if memory is None or memory.recall is None:
         state.total += upload.update.sum(0)
-    elif memory.recall is None:
-        state.total += upload.update.sum(0)
-        state.memory = memory.store(state.memory, rows, upload.changes[MEMORY])
     else:
         held = memory.recall(state.memory, rows)
         weights = torch.from_numpy(upload.weights).to(state.x)
@@ -310,8 +317,9 @@ def close(algorithm: Algorithm, state: ServerState) -> ServerState:
             contributed[:] = False
     if algorithm.memory is not None:
         state.memory = algorithm.memory.settle(state.memory)
-    for name, total in state.changes.items():
-        state.means[name] = state.means[name] + total / clients
+    # A new dictionary: the old one has been broadcast, and a client may still hold it.
+    state.means = {name: mean + state.changes[name] / clients for name, mean in state.means.items()}
+    for total in state.changes.values():
         total.zero_()
     return replace(state, round=state.round + 1, client_round=state.client_round + 1)
 

@@ -26,7 +26,7 @@ def sgd(lr: float = 1.0) -> ServerTransform:
     require(lr > 0, "server_lr", lr, "positive")
 
     def apply(step: Tensor, x: Tensor, state: State) -> tuple[Tensor, State]:
-        return step.mul_(lr), state
+        return step * lr, state
 
     return ServerTransform(lambda x: {}, apply)
 
