@@ -8,7 +8,8 @@ interval; when the client takes part, or when S reaches the cutoff K, the interv
 the mean ω of the M intervals so far. Here the walk is lazy: an absent client costs nothing, and
 the intervals that its absence has closed at K are folded in when somebody asks. With g rounds
 missed since the interval opened, these are ⌊g/K⌋ intervals of length K, and participation then
-closes one of (g mod K) + 1 rounds.
+closes one of (g mod K) + 1 rounds. Sums are kept rather than means (M·ω and M), so that intervals
+may be added in any order and in as many parts as updates arrive in.
 """
 
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from turnout.algorithm import Algorithm, Rows, State, WeightRule
 from turnout.algorithms.recipe import recipe
 from turnout.errors import require
+from turnout.parts.grouping import group_numbers, require_one_each
 from turnout.parts.local import Local
 from turnout.parts.transform import sgd
 
@@ -33,9 +35,9 @@ def fedau(
 ) -> Algorithm:
     """FedAU: x += (η/N) Σ_{i∈S} ω_i Δ_i, with ω_i the mean of client i's participation intervals.
 
-    `cutoff` is K (None: K → ∞). `decay` replaces the plain mean of intervals by an exponential
-    one, each new interval counting for that much. `groups` (a group number for each client) lets
-    the clients of a group share one history.
+    `cutoff` is K (None: K → ∞). With `decay` the mean of intervals forgets: whenever one closes,
+    those before it count for 1 − decay of what they did. `groups` (a group number for each
+    client) lets the clients of a group share one history.
     """
     return Algorithm("fedau", interval_means(cutoff, decay, groups), sgd(server_lr), local)
 
@@ -48,49 +50,59 @@ def interval_means(
     A group counts member-rounds: its interval grows by one a member and round, and when j members
     take part it closes j intervals that share that length. So ω estimates one over the group's
     mean rate, and a group of one is exactly Algorithm 2.
+
+    >>> rule = interval_means(cutoff=2)
+    >>> rule.weigh(rule.init(1), 5, np.array([0]))  # five rounds missed: two intervals of 2 closed
+    array([2.])
     """
-    require(cutoff is None or cutoff >= 1, "cutoff", cutoff, "a whole number from 1, or none")
+    whole = cutoff is None or (cutoff >= 1 and cutoff == int(cutoff))
+    require(whole, "cutoff", cutoff, "a whole number from 1, or none")
     require(decay is None or 0 < decay <= 1, "decay", decay, "in (0, 1], or none")
-    of = None if groups is None else np.asarray(groups, dtype=np.int64)
+    of = None if groups is None else group_numbers("groups", groups)
     sizes = None if of is None else np.bincount(of)
+    keep = 1.0 if decay is None else 1.0 - decay
 
     def init(clients: int) -> State:
         if of is not None:
-            require(len(of) == clients, "groups", f"{len(of)} values", f"{clients}, one a client")
+            require_one_each("groups", of, clients)
         histories = clients if sizes is None else len(sizes)
         return {
             "opened": np.zeros(histories, dtype=np.int32),  # round in which the interval began
-            "intervals": np.zeros(histories, dtype=np.int32),  # M
-            "mean": np.ones(histories),  # ω
+            "rounds": np.zeros(histories),  # in closed intervals; Algorithm 2's M·ω
+            "intervals": np.zeros(histories),  # closed; Algorithm 2's M
         }
 
     def fold(state: State, round: int, rows: Rows) -> _Folded:
-        """ω and M with the intervals that absence has closed, and the rounds still open."""
+        """The sums with the intervals that absence has closed, and the rounds still open."""
         missed = np.maximum(round - state["opened"][rows], 0)
         members = np.int64(1) if sizes is None else sizes[rows]
+        rounds, intervals = state["rounds"][rows], state["intervals"][rows]
         if cutoff is None:
-            return _Folded(state["mean"][rows], state["intervals"][rows], missed, members)
+            return _Folded(rounds, intervals, missed, members)
         closed = missed // cutoff
-        mean, count = _join(
-            state["mean"][rows], state["intervals"][rows], closed * members, cutoff, decay
-        )
-        return _Folded(mean, count, missed - closed * cutoff, members)
+        faded = keep**closed
+        # One closing after the other: 1 + keep + keep² + …
+        more = members * (closed if keep == 1 else (1 - faded) / (1 - keep))
+        rounds, intervals = rounds * faded + more * cutoff, intervals * faded + more
+        return _Folded(rounds, intervals, missed - closed * cutoff, members)
 
     def weigh(state: State, round: int, rows: Rows) -> NDArray[np.float64]:
-        return fold(state, round, rows if of is None else of[rows]).mean
+        now = fold(state, round, rows if of is None else of[rows])
+        # The first closing makes `intervals` 1 or more, and fading never takes it below.
+        return np.where(now.intervals > 0, now.rounds / np.maximum(now.intervals, 1), 1.0)
 
     def observe(state: State, round: int, rows: Rows) -> State:
         took_part: NDArray[np.int64] | np.int64 = np.int64(1)
         if of is not None:
             rows, took_part = np.unique(of[rows], return_counts=True)
-        mean, count, missed, members = fold(state, round, rows)
-        # Members of one group may be observed in several calls a round: the first closes the
-        # interval's member-rounds, the others add intervals of length 0 to the same mean.
-        fresh = state["opened"][rows] <= round
-        length = np.where(fresh, (missed + 1) * members, 0) / took_part
-        mean, count = _join(mean, count, took_part, length, decay)
-        state["mean"][rows] = mean
-        state["intervals"][rows] = count
+        now = fold(state, round, rows)
+        # Members of one group may be observed in several calls a round: the first fades the past
+        # and brings the interval's member-rounds, and each call brings its own closings.
+        first = state["opened"][rows] <= round
+        fade = np.where(first, keep, 1.0)
+        length = np.where(first, (now.missed + 1) * now.members, 0)
+        state["rounds"][rows] = fade * now.rounds + length
+        state["intervals"][rows] = fade * now.intervals + took_part
         state["opened"][rows] = round + 1
         return state
 
@@ -98,24 +110,7 @@ def interval_means(
 
 
 class _Folded(NamedTuple):
-    mean: NDArray[np.float64]
-    intervals: NDArray[np.int64]
+    rounds: NDArray[np.float64]
+    intervals: NDArray[np.float64]
     missed: NDArray[np.int64]
     members: NDArray[np.int64] | np.int64
-
-
-def _join(
-    mean: NDArray[np.float64],
-    count: NDArray[np.int64],
-    more: NDArray[np.int64] | np.int64,
-    length: ArrayLike,
-    decay: float | None,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The mean of `count` intervals, joined by `more` intervals of one length."""
-    lengths = np.asarray(length, dtype=np.float64)
-    total = count + more
-    if decay is None:
-        share = more / np.maximum(total, 1)
-    else:
-        share = np.where(count == 0, np.minimum(more, 1), 1 - (1 - decay) ** more)
-    return mean + share * (lengths - mean), total

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from turnout.algorithm import Divisor, Memory, Rows, State, per_client
-from turnout.errors import require
+from turnout.parts.grouping import group_numbers, require_one_each
 
 
 def table(divisor: Divisor = per_client) -> Memory:
@@ -48,19 +48,12 @@ def clusters(assignment: ArrayLike, divisor: Divisor = per_client) -> Memory:
 
     A cluster's vector becomes the mean of the updates that its members delivered in the round.
     """
-    of = np.asarray(assignment, dtype=np.int64)
-    require(of.ndim == 1 and len(of) > 0, "clusters", of.shape, "one cluster number a client")
-    require(bool((of >= 0).all()), "clusters", int(of.min()), "whole numbers from 0")
+    of = group_numbers("clusters", assignment)
     count = int(of.max()) + 1
     members = torch.from_numpy(np.bincount(of, minlength=count))
 
     def init(clients: int, x: Tensor) -> State:
-        require(
-            len(of) == clients,
-            "clusters",
-            f"{len(of)} values",
-            f"one for each of {clients} clients",
-        )
+        require_one_each("clusters", of, clients)
         return {
             "table": torch.zeros(count, len(x), dtype=x.dtype, device=x.device),
             "mean": torch.zeros_like(x),
