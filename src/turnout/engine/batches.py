@@ -30,9 +30,8 @@ class Batches:
         """The same for some of the clients, no wider than they need."""
         steps = self.steps[rows]
         sizes = self.sizes[rows, : steps[0]]
-        return Batches(
-            self.index[rows, : steps[0], : int(sizes.max())], sizes, steps, self.keys[rows]
-        )
+        index = self.index[rows, : steps[0], : int(sizes.max())]
+        return Batches(index, sizes, steps, self.keys[rows, : steps[0]])
 
 
 def count_steps(

@@ -80,16 +80,13 @@ class Task:
 
     def sample(self, rows: slice, step: int) -> tuple[Tensor, Tensor]:
         """Inputs [C, B, …] and targets [C, B, …] of these rows' mini-batch number `step`."""
-        index = self.batches.index[rows, step]
-        inputs, targets = self.pool.gather(index, self.training.dtype)
-        augment = self.training.augment
-        if augment is not None:
-            moves = np.stack(
-                [self._moves_of(row, augment)[step] for row in range(len(self.rows))[rows]]
-            )
-            moved = augment.apply(inputs.flatten(0, 1), torch.from_numpy(moves).flatten(0, 1))
-            inputs = moved.reshape(inputs.shape)
-        return inputs, targets
+        index, augment = self.batches.index[rows, step], self.training.augment
+        if augment is None:
+            return self.pool.gather(index, self.training.dtype)
+        drawn = [self._moves_of(row, augment)[step] for row in range(len(self.rows))[rows]]
+        moves = torch.from_numpy(np.concatenate(drawn))
+        # Raw pixels are moved, so that what comes in from outside is black and not the mean.
+        return self.pool.gather(index, self.training.dtype, lambda raw: augment.apply(raw, moves))
 
     def _moves_of(self, row: int, augment: Augmentation) -> NDArray[np.int64]:
         # Drawn once a client and round, and for the client's own sizes, so that neither the order
