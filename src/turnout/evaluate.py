@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from turnout.data.pool import Pool
+from turnout.errors import require
 from turnout.flat import Layout
 from turnout.models import Model
 from turnout.models.losses import correct
@@ -49,6 +50,10 @@ class Evaluator:
     dtype: torch.dtype = torch.float32
     client_samples: int | None = None
     """Evaluate clients on their first so many samples; None means all of them."""
+
+    def __post_init__(self) -> None:
+        some = self.client_samples is None or self.client_samples >= 1
+        require(some, "client_samples", self.client_samples, "at least 1, or none for all")
 
     def test(self, x: Tensor) -> Metrics:
         """Loss and accuracy on the test set."""

@@ -6,6 +6,7 @@ client, so the same few lines serve one client at a time or a whole cohort at on
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -95,11 +96,19 @@ Schedule = Callable[[int], float]
 
 @dataclass(frozen=True)
 class Halve:
-    """Half the step size every `every` rounds, from round `after` on (FedAU's CIFAR-100)."""
+    """Half the step size every `every` rounds, from round `after` on (FedAU's CIFAR-100).
+
+    >>> [Halve(0.4, every=2, after=1)(t) for t in range(6)]
+    [0.4, 0.4, 0.4, 0.2, 0.2, 0.1]
+    """
 
     lr: float
     every: int
     after: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.lr > 0, "local.schedule.lr", self.lr, "positive")
+        require(self.every >= 1, "local.schedule.every", self.every, "at least 1")
 
     def __call__(self, round: int) -> float:
         return self.lr * 0.5 ** max(0, (round - self.after) // self.every)
@@ -123,6 +132,9 @@ class Piecewise:
             self.values,
             f"one more than the {len(self.until)} rounds in until",
         )
+        require(min(self.values) > 0, "local.schedule.values", self.values, "positive")
+        ordered = all(a < b for a, b in pairwise(self.until))
+        require(ordered, "local.schedule.until", self.until, "rounds in increasing order")
 
     def __call__(self, round: int) -> float:
         return self.values[sum(round >= end for end in self.until)]
