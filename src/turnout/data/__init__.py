@@ -3,6 +3,7 @@
 from turnout.data.augment import AUGMENTATIONS, Augmentation
 from turnout.data.auxiliary import auxiliary
 from turnout.data.digits import digits
+from turnout.data.load import DATASETS, load
 from turnout.data.partition import (
     class_mix,
     classes_covered,
@@ -13,14 +14,17 @@ from turnout.data.partition import (
     similarity,
 )
 from turnout.data.pool import Partition, Pool
+from turnout.data.source import Source
 from turnout.data.synthetic import Problem, least_squares, quadratics
 
 __all__ = [
     "AUGMENTATIONS",
+    "DATASETS",
     "Augmentation",
     "Partition",
     "Pool",
     "Problem",
+    "Source",
     "auxiliary",
     "class_mix",
     "classes_covered",
@@ -28,6 +32,7 @@ __all__ = [
     "dirichlet",
     "iid",
     "least_squares",
+    "load",
     "natural",
     "quadratics",
     "shards",
