@@ -45,4 +45,5 @@ def control_variates(rule: LocalRule | None = None) -> LocalRule:
         return {**inner.end(ended, kept, means), "control": control}
 
     names = ("control",)
-    return LocalRule(begin, step, end, inner.kept + names, inner.shared + names)
+    label = f"control_variates({inner})"
+    return LocalRule(begin, step, end, inner.kept + names, inner.shared + names, label)

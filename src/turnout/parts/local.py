@@ -42,11 +42,17 @@ class LocalRule(NamedTuple):
     end: Callable[[Ended, Tensors, Tensors], Tensors] = lambda ended, kept, means: kept
     kept: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
+    name: str = "local rule"
+
+    def __repr__(self) -> str:
+        return self.name  # and not the addresses of its functions: settings go into run directories
 
 
 def sgd(momentum: float = 0.0, weight_decay: float = 0.0, clip: float | None = None) -> LocalRule:
     """Plain SGD; momentum starts at zero in each round, `clip` bounds each gradient's norm.
 
+    >>> sgd(momentum=0.9)
+    sgd(momentum=0.9)
     >>> x, state = sgd().begin(torch.ones(1, 2), {}, {})
     >>> sgd().step(torch.tensor([[1.0, 2.0]]), x, 0.5, state)[0]
     tensor([[0.5000, 0.0000]])
@@ -70,7 +76,10 @@ def sgd(momentum: float = 0.0, weight_decay: float = 0.0, clip: float | None = N
             return x.addcmul_(gradient, lr, value=-1), state
         return x.add_(gradient, alpha=-lr), state
 
-    return LocalRule(begin, step)
+    given = [f"{momentum=:g}"] if momentum else []
+    given += [f"{weight_decay=:g}"] if weight_decay else []
+    given += [f"{clip=:g}"] if clip is not None else []
+    return LocalRule(begin, step, name=f"sgd({', '.join(given)})")
 
 
 def proximal(mu: float, rule: LocalRule | None = None) -> LocalRule:
@@ -88,7 +97,7 @@ def proximal(mu: float, rule: LocalRule | None = None) -> LocalRule:
         x, rest = inner.step(pulled, x, lr, {k: v for k, v in state.items() if k != "anchor"})
         return x, {"anchor": state["anchor"], **rest}
 
-    return inner._replace(begin=begin, step=step)
+    return inner._replace(begin=begin, step=step, name=f"proximal({mu:g}, {inner})")
 
 
 Schedule = Callable[[int], float]

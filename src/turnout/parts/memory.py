@@ -75,7 +75,7 @@ def clusters(assignment: ArrayLike, divisor: Divisor = per_client) -> Memory:
         active = state["delivered"][:, 0] > 0
         fresh = state["sums"][active] / state["delivered"][active]
         held = state["table"]
-        share = (members[active.cpu()] / len(of)).to(held)
+        share = members[active.cpu()].to(held) / len(of)
         state["mean"] += share @ (fresh - held[active])
         held[active] = fresh
         state["sums"].zero_()
