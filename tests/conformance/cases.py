@@ -1,0 +1,132 @@
+"""What the conformance suite runs: algorithms × engines × drivers. Each is one line to add."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tests.conformance.worlds import attendance
+from turnout import algorithms, engine
+from turnout.algorithm import Algorithm
+from turnout.data.pool import Pool
+from turnout.models import Model
+from turnout.parts.local import Local, proximal, sgd
+from turnout.simulator import Simulation, advance, begin
+from turnout.world import World
+
+LOCAL = Local(
+    lr=0.3, steps=None, epochs=1, batch_size=3
+)  # more data, more steps: blocks are uneven
+
+_a = algorithms
+_P = (0.9, 0.6, 0.5, 0.1, 0.1, 0.4)
+_GROUPS = (0, 0, 1, 2, 1, 0)
+
+CASES: dict[str, Algorithm] = {
+    "fedavg": _a.fedavg(local=LOCAL),
+    "fedavg, faster server": _a.fedavg(server_lr=1.5, local=LOCAL),
+    "fedavg, momentum": _a.fedavg(
+        local=Local(0.1, 4, None, 2, sgd(momentum=0.9, weight_decay=0.01, clip=1.0))
+    ),
+    "fedavg, proximal": _a.fedavg(local=Local(0.1, 4, None, 2, proximal(0.5))),
+    "average_all": _a.average_all(local=LOCAL),
+    "known": _a.known(_P, local=LOCAL),
+    "fedau": _a.fedau(cutoff=3, local=LOCAL),
+    "fedau, no cutoff": _a.fedau(cutoff=None, local=LOCAL),
+    "fedau, decay": _a.fedau(cutoff=4, decay=0.3, local=LOCAL),
+    "fedau, groups": _a.fedau(cutoff=3, groups=_GROUPS, local=LOCAL),
+    "fedau, groups with decay": _a.fedau(cutoff=3, decay=0.3, groups=_GROUPS, local=LOCAL),
+    "amplified": _a.amplified(period=3, factor=2.0, inner=_a.fedavg(local=LOCAL)),
+    "amplified, fedau": _a.amplified(period=3, factor=1.5, inner=_a.fedau(local=LOCAL)),
+    "amplified, mifa": _a.amplified(period=2, factor=1.5, inner=_a.mifa(local=LOCAL)),
+    "safari": _a.safari(q=0.6, inner=_a.fedavg(local=LOCAL)),
+    "safari, epochs": _a.safari(0.6, None, 2, inner=_a.fedavg(local=LOCAL)),
+    "safari, fedau": _a.safari(q=0.6, inner=_a.fedau(cutoff=3, local=LOCAL)),
+    "safari, scaffold": _a.safari(q=0.6, inner=_a.scaffold(local=LOCAL)),
+    "server_only": _a.server_only(server_steps=2, server_batch=3),
+    "centralised": _a.centralised(steps=3, batch_size=4),
+    "fedvarp": _a.fedvarp(local=LOCAL),
+    "fedvarp, clusters": _a.fedvarp(clusters=_GROUPS, local=LOCAL),
+    "mifa": _a.mifa(local=LOCAL),
+    "mifa, seen": _a.mifa("seen", local=LOCAL),
+    "mifa, wait": _a.mifa("wait", local=LOCAL),
+    "mifa, client-held": _a.mifa(memory="client", local=LOCAL),
+    "mifa, seen, client-held": _a.mifa("seen", "client", local=LOCAL),
+    "scaffold": _a.scaffold(local=LOCAL),
+    "wait_minibatch": _a.wait_minibatch(local=LOCAL),
+    "wait_full": _a.wait_full(local=LOCAL),
+}
+"""What comes before the comma is the recipe's name."""
+
+ENGINES: list[str] = sorted(engine.ENGINES)
+
+Driver = Callable[..., list[Tensor]]
+"""(algorithm, world, model, rounds, *, engine, dtype, seed) → the model after each round."""
+
+
+def in_process(
+    algorithm: Algorithm,
+    world: World,
+    model: Model,
+    rounds: int,
+    *,
+    engine: str = "reference",
+    dtype: torch.dtype = torch.float64,
+    seed: int = 0,
+) -> list[Tensor]:
+    """The simulator."""
+    simulation = Simulation.of(algorithm, world, model, seed, engine, dtype)
+    progress = begin(simulation)
+    models = []
+    for _ in range(rounds):
+        advance(simulation, progress)
+        models.append(progress.server.x.clone())
+    return models
+
+
+DRIVERS: dict[str, Driver] = {"simulator": in_process}
+
+# The trace. Client 0 always comes, 3 never does, 4 comes once; rounds 3 and 7 are empty.
+DELIVERED = np.array(
+    [
+        [1, 1, 0, 0, 0, 1],
+        [1, 0, 1, 0, 0, 0],
+        [1, 1, 1, 0, 0, 1],
+        [0, 0, 0, 0, 0, 0],
+        [1, 1, 0, 0, 1, 0],
+        [1, 0, 1, 0, 0, 0],
+        [1, 1, 0, 0, 0, 1],
+        [0, 0, 0, 0, 0, 0],
+        [1, 0, 1, 0, 0, 1],
+        [1, 1, 1, 0, 0, 0],
+    ],
+    dtype=bool,
+)
+ROUNDS = len(DELIVERED)
+# Lost updates: those of client 3, always; everybody's in round 3; some others.
+ASKED = DELIVERED | np.array(
+    [[0, 0, t == 6, True, t in (1, 5), t == 4] for t in range(ROUNDS)], dtype=bool
+)
+ASKED[3] = True
+ASKED[7] = False  # and nobody was asked
+
+_SIZES = (3, 5, 8, 4, 6, 2)
+
+
+def classification(delivered=DELIVERED, asked=None, sizes=_SIZES, seed=0) -> World:
+    """Three classes in four dimensions, clients of different sizes, five samples at the server."""
+    draw = np.random.default_rng(seed)
+
+    def some(count: int) -> Pool:
+        labels = draw.integers(3, size=count)
+        inputs = draw.normal(size=(count, 4)) + 2 * np.eye(3, 4)[labels]
+        return Pool(torch.from_numpy(inputs), torch.from_numpy(labels), classes=3)
+
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    train = some(int(offsets[-1]))
+    return World(train, offsets, some(7), attendance(delivered, asked), some(5))
+
+
+def logistic() -> Model:
+    return Model.of("logistic", (4,), 3)
