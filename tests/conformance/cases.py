@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from tests.conformance.worlds import attendance
 from torch import Tensor
 
-from tests.conformance.worlds import attendance
 from turnout import algorithms, engine
 from turnout.algorithm import Algorithm
 from turnout.data.pool import Pool

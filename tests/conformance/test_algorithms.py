@@ -8,7 +8,6 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-
 from tests.conformance.cases import (
     ASKED,
     CASES,
@@ -20,6 +19,7 @@ from tests.conformance.cases import (
     logistic,
 )
 from tests.conformance.worlds import attendance
+
 from turnout.algorithms import RECIPES
 
 everywhere = pytest.mark.parametrize("case", CASES)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-
 from tests.conformance.cases import DELIVERED, LOCAL, ROUNDS, classification, in_process, logistic
+
 from turnout import algorithms as a
 from turnout.algorithm import Algorithm
 from turnout.parts.local import proximal, sgd

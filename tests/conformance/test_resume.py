@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-
 from tests.conformance.cases import CASES, ROUNDS, classification, logistic
+
 from turnout import checkpoint
 from turnout.simulator import Progress, Simulation, advance, begin, restore
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-
 from tests.conformance.cases import CASES, DELIVERED, ROUNDS
 from tests.conformance.test_resume import leaves
+
 from turnout.round import (
     ServerState,
     absorb,

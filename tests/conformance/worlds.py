@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from turnout.algorithm import Algorithm
 from turnout.data.pool import Pool
 from turnout.models import Model
-from turnout.parts.local import Local
 from turnout.participation.process import Attendance, Participation
+from turnout.parts.local import Local
 from turnout.simulator import Simulation, advance, begin
 from turnout.world import World
 
