@@ -1,0 +1,16 @@
+"""Driver 2: turnout's algorithms in a live federation on Flower.
+
+    strategy = turnout.flower.Strategy(algorithm, population=N)      # in the ServerApp
+    app = turnout.flower.client_app(algorithm, model, load_data)     # the ClientApp
+
+This folder is the only part of turnout that imports flwr; it needs the extra `turnout[flower]`.
+"""
+
+from turnout.flower.client import client_app
+from turnout.flower.grid import InProcessGrid
+from turnout.flower.naming import stable_name
+from turnout.flower.own_training import train
+from turnout.flower.rules import Rules
+from turnout.flower.strategy import Strategy
+
+__all__ = ["InProcessGrid", "Rules", "Strategy", "client_app", "stable_name", "train"]

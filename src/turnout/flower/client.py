@@ -1,0 +1,99 @@
+"""A Flower ClientApp that trains as the simulator's clients do: same steps, same draws."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+from flwr.app import Context, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from numpy.typing import NDArray
+from torch import Tensor
+
+from turnout import round as protocol
+from turnout.algorithm import Algorithm
+from turnout.data.augment import Augmentation
+from turnout.data.pool import Pool
+from turnout.engine import choose_engine
+from turnout.engine.contract import Training
+from turnout.evaluate import Evaluator
+from turnout.flat import Layout
+from turnout.flower import kept, messages
+from turnout.flower.answers import answer_greetings, deliver, lost
+from turnout.flower.naming import Naming, stable_name
+from turnout.flower.packing import tensors
+from turnout.models import Model
+from turnout.participation.always import always
+from turnout.world import World
+
+LoadData = Callable[[Context], Pool | tuple[Pool, Pool]]
+"""The client's own data: to train on, and, where there is a second pool, to evaluate on."""
+
+
+def client_app(
+    algorithm: Algorithm,
+    model: Model,
+    load_data: LoadData,
+    *,
+    name: Naming = stable_name,
+    engine: str = "reference",
+    augment: Augmentation | None = None,
+) -> ClientApp:
+    """A ClientApp that trains `model` on the client's own data by the algorithm's local rule.
+
+    `load_data(context)` returns the client's `Pool`, or a pair of pools: one to train and one to
+    evaluate on. It is called for every message, so let it cache what is slow. `name(context)` is
+    the client's name in the roster.
+    """
+    app = ClientApp()
+    answer_greetings(app, name)
+
+    @app.train()
+    def train(message: Message, context: Context) -> Message:
+        ticket, means = messages.read_order(message.content)
+        module, x = _receive(model, message.content)
+        vectors = kept.recall(context.state, ticket, protocol.keeps(algorithm), x)
+        if vectors is None:
+            return lost(message, name(context), ticket)
+        pool, _ = _pools(load_data(context))
+        offsets = _alone(ticket.row, len(pool))
+        training = Training(module, pool, offsets, ticket.seed, x.dtype, augment)
+        (block,) = choose_engine(engine, training).train(
+            algorithm, ticket.broadcast(x, means), np.array([ticket.row]), lambda _: vectors
+        )
+        metrics = MetricRecord({"num-examples": len(pool)})
+        client = name(context)
+        return deliver(message, context, client, ticket, block.upload, block.kept, metrics)
+
+    @app.evaluate()
+    def evaluate(message: Message, context: Context) -> Message:
+        module, x = _receive(model, message.content)
+        _, pool = _pools(load_data(context))
+        world = World(pool, _alone(0, len(pool)), pool, always(1))
+        scores = Evaluator(world, module, Layout.of(module.module), x.dtype).test(x)
+        metrics = MetricRecord({"num-examples": len(pool), **scores})
+        return Message(RecordDict({"metrics": metrics}), reply_to=message)
+
+    return app
+
+
+def _pools(data: Pool | tuple[Pool, Pool]) -> tuple[Pool, Pool]:
+    return (data, data) if isinstance(data, Pool) else data
+
+
+def _alone(row: int, samples: int) -> NDArray[np.int64]:
+    """Offsets of a world in which client `row` holds everything: its draws are keyed by its row."""
+    offsets = np.zeros(row + 2, dtype=np.int64)
+    offsets[-1] = samples
+    return offsets
+
+
+def _receive(model: Model, content: RecordDict) -> tuple[Model, Tensor]:
+    """The model with its frozen parts as the server sent them, and the vector that is trained."""
+    named = tensors(content.array_records["arrays"])
+    module = deepcopy(model.module)
+    layout = Layout.of(module)
+    x = layout.flatten(named)
+    rest = {name: tensor for name, tensor in named.items() if name not in layout.names}
+    module.to(x.dtype).train().load_state_dict(rest, strict=False)
+    return replace(model, module=module), x

@@ -1,0 +1,156 @@
+"""The server's half of a client round, without the network: tickets out, answers in."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from flwr.app import ArrayRecord, Message
+
+from turnout import draws
+from turnout import round as protocol
+from turnout.algorithm import Algorithm, Rows
+from turnout.flower.happened import Ask, Happened
+from turnout.flower.messages import Ticket
+from turnout.flower.packing import Packing, record
+from turnout.flower.progress import Progress, forget, grow
+from turnout.flower.roster import Roster
+from turnout.flower.validate import Expected, FailedError, LostError, RefusedError, examine
+from turnout.participation.process import Attendance, Participation
+
+LOG = logging.getLogger("flwr.turnout")
+
+
+class DivergedError(ArithmeticError):
+    """The model is no longer finite, though every update was."""
+
+
+@dataclass
+class Federation:
+    """What the server knows and by which algorithm it goes on."""
+
+    algorithm: Algorithm
+    seed: int
+    roster: Roster
+    packing: Packing
+    participation: Participation | None
+    """An injected mask: who is asked, and whose update arrives. None: whoever is there."""
+    norm_bound: float | None
+    progress: Progress
+
+    @property
+    def round(self) -> int:
+        return self.progress.server.round
+
+    @property
+    def arrays(self) -> ArrayRecord:
+        """The model as Flower's arrays."""
+        return self.packing.record(self.progress.server.x)
+
+    @property
+    def means(self) -> ArrayRecord | None:
+        """What clients are told of vectors that clients keep."""
+        means = self.progress.server.means
+        return record(means) if means else None
+
+    def by_clients(self) -> bool:
+        """Is the coming round one of clients, or does the server train by itself?"""
+        return protocol.asks_clients(self.algorithm, self.seed, self.round)
+
+    def attendance(self) -> Attendance | None:
+        """Whom an injected mask lets take part; to be asked once a round, of either kind."""
+        if self.participation is None:
+            return None
+        attendance, self.progress.presence = self.participation.step(
+            self.progress.presence, self.round
+        )
+        return attendance
+
+    def make_room(self) -> None:
+        """Let N follow the roster."""
+        self.progress = grow(self.algorithm, self.progress, self.roster.size)
+
+    def draw(self, rows: Rows, most: int | None) -> Rows:
+        """At most so many of these clients, as (seed, round) has it."""
+        if most is None or len(rows) <= most:
+            return rows
+        generator = draws.generator(self.seed, "cohort", self.round)
+        return np.sort(generator.choice(rows, most, replace=False))
+
+    def tickets(self, rows: Rows) -> list[Ticket]:
+        """What each of these clients is told."""
+        server = self.progress.server
+        broadcast = protocol.announce(self.algorithm, server, rows)
+        return [
+            Ticket(
+                seed=self.seed,
+                row=int(row),
+                round=broadcast.round,
+                lr=float(broadcast.lr),
+                weight=float(weight),
+                share=float(share),
+                accepted=int(self.progress.accepted[row]),
+                generation=self.progress.generation,
+            )
+            for row, weight, share in zip(rows, broadcast.weights, broadcast.shares, strict=True)
+        ]
+
+    def take(self, ask: Ask, answer: Message, happened: Happened, at: float) -> None:
+        """Take in an answer, or say why not. Nothing that is refused leaves a trace in the model."""
+        late = ask.round != happened.round
+        try:
+            accepted = examine(answer, ask.name, ask.ticket, self._expected)
+            if ask.ticket.generation != self.progress.generation:
+                raise RefusedError("from before what clients keep was started anew")
+            if any(taken.row == ask.row for taken in happened.taken):
+                raise RefusedError("a second update in one round")
+        except RefusedError as refusal:
+            if isinstance(refusal, LostError) and ask.ticket.generation == self.progress.generation:
+                happened.lost = True
+            self._refuse(ask, refusal, happened, at)
+            return
+        if not ask.heeded:
+            happened.note(ask, "dropped by the injected mask", at)
+            return
+        server, rows = self.progress.server, np.array([ask.row])
+        self.progress.server = protocol.absorb(self.algorithm, server, rows, accepted.upload)
+        self.progress.accepted[ask.row] = ask.ticket.round
+        self.progress.delivered[ask.row] += 1
+        happened.taken.append(ask)
+        happened.reported.append(accepted.metrics)
+        happened.note(ask, "late" if late else "delivered", at, delivered=True)
+
+    def _refuse(self, ask: Ask, refusal: RefusedError, happened: Happened, at: float) -> None:
+        verb = "did not deliver" if isinstance(refusal, FailedError) else "is refused"
+        LOG.warning("round %d: client %r %s: %s", happened.round + 1, ask.name, verb, refusal)
+        if not isinstance(refusal, FailedError):
+            happened.refused.append(f"{ask.name}: {refusal}")
+        if ask.round == happened.round:
+            happened.note(ask, str(refusal), at)
+
+    def unanswered(self, asks: Iterable[Ask], happened: Happened, why: str) -> None:
+        """Note those of this round's asks of whom nothing was heard."""
+        for ask in asks:
+            if ask.row not in happened.entries:
+                LOG.warning("round %d: client %r %s", happened.round + 1, ask.name, why)
+                happened.note(ask, why, None)
+
+    def end(self, happened: Happened) -> None:
+        """Close a client round."""
+        self.progress.server = protocol.close(self.algorithm, self.progress.server)
+        if happened.lost:
+            LOG.warning("what clients keep between rounds is started anew, for all of them")
+            self.progress = forget(self.algorithm, self.progress)
+
+    def require_finite(self) -> None:
+        if not bool(torch.isfinite(self.progress.server.x).all()):
+            raise DivergedError(
+                f"{self.algorithm!r} diverged in round {self.round}: the model is no longer finite"
+            )
+
+    @property
+    def _expected(self) -> Expected:
+        server, memory = self.progress.server, self.algorithm.memory
+        held = (protocol.MEMORY,) if memory is not None and memory.recall is None else ()
+        return Expected(server.x, held + self.algorithm.local.rule.shared, self.norm_bound)

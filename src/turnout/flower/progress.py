@@ -1,0 +1,125 @@
+"""Everything that changes while a live federation runs, and what a checkpoint holds of it."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from turnout import round as protocol
+from turnout.algorithm import Algorithm, State
+from turnout.errors import InputError
+from turnout.flower.kept import NEVER
+from turnout.round import ServerState
+
+
+@dataclass
+class Progress:
+    """State at the server; what clients keep is with them."""
+
+    server: ServerState
+    presence: State
+    """State of an injected participation process."""
+    accepted: NDArray[np.int64]
+    """[N]: the last client round whose upload was accepted, since `generation` began; or −1."""
+    delivered: NDArray[np.int64]
+    """[N]: how often each client's update was taken in."""
+    generation: int = 0
+    """How often what clients keep has been started anew, because one had lost its part."""
+
+
+def begin(
+    algorithm: Algorithm,
+    x: Tensor,
+    clients: int,
+    shares: NDArray[np.float64] | None,
+    presence: State,
+) -> Progress:
+    return Progress(
+        server=protocol.start(algorithm, x, clients, shares),
+        presence=presence,
+        accepted=np.full(clients, NEVER, dtype=np.int64),
+        delivered=np.zeros(clients, dtype=np.int64),
+    )
+
+
+def restore(tree: dict[str, Any]) -> Progress:
+    """The progress that a checkpoint's tree holds."""
+    return Progress(**{**tree, "server": ServerState(**tree["server"])})
+
+
+def forget(algorithm: Algorithm, progress: Progress) -> Progress:
+    """Start what clients keep anew, for all of them, with the means that the server holds of it.
+
+    A client that has lost its h_i (or c_i) leaves its part in the mean, where nobody can ever take
+    it out again. All at zero is where every one of these methods may start, and is exact.
+    """
+    server = progress.server
+    memory = algorithm.memory
+    fresh = (
+        memory.init(len(server.seen), server.x)
+        if memory is not None and memory.recall is None
+        else server.memory
+    )
+    means = {name: torch.zeros_like(mean) for name, mean in server.means.items()}
+    return replace(
+        progress,
+        server=replace(server, memory=fresh, means=means),
+        accepted=np.full_like(progress.accepted, NEVER),
+        generation=progress.generation + 1,
+    )
+
+
+def grow(algorithm: Algorithm, progress: Progress, clients: int) -> Progress:
+    """The same with room for more clients: N grows, and with it every mean over the population.
+
+    A newcomer has missed nothing: its history begins with the open round.
+    """
+    old, count = progress.server, len(progress.server.seen)
+    if clients == count:
+        return progress
+    if old.shares is not None:
+        raise InputError("shares are given; a population that grows can only have equal ones")
+    fresh = protocol.start(algorithm, old.x, clients)
+    weight = _grown(old.weight, fresh.weight)
+    if "opened" in weight:  # FedAU: the round in which a client's first interval began
+        weight["opened"][count:] = old.client_round
+    memory = _grown(old.memory, fresh.memory)
+    if "mean" in memory:
+        memory["mean"] = old.memory["mean"] * (count / clients)
+    server = replace(
+        old,
+        weight=weight,
+        memory=memory,
+        means={name: mean * (count / clients) for name, mean in old.means.items()},
+        seen=_padded(old.seen, clients, False),
+        contributed=None if old.contributed is None else _padded(old.contributed, clients, False),
+    )
+    return replace(
+        progress,
+        server=server,
+        accepted=_padded(progress.accepted, clients, NEVER),
+        delivered=_padded(progress.delivered, clients, 0),
+    )
+
+
+def _padded(values: NDArray[Any], size: int, value: Any) -> NDArray[Any]:
+    return np.concatenate([values, np.full(size - len(values), value, dtype=values.dtype)])
+
+
+def _grown(old: State, fresh: State) -> State:
+    """Old values where shapes agree, in the first rows of what is longer, and fresh numbers."""
+    out: State = {}
+    for name, value in fresh.items():
+        before = old[name]
+        if not isinstance(value, np.ndarray | Tensor):
+            out[name] = value  # such as the number of clients that a store divides by
+            continue
+        if value.shape == before.shape:
+            out[name] = before
+            continue
+        value[: len(before)] = before
+        out[name] = value
+    return out
