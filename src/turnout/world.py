@@ -43,8 +43,12 @@ class World:
             f"the number of clients in the partition, {partition.clients}",
         )
         empty = np.flatnonzero(partition.sizes == 0)
-        require(not len(empty), "samples of client " + ", ".join(map(str, empty[:5])), 0, "at least 1")
-        return World(train.take(partition.order), partition.offsets, test, participation, server, shares)
+        require(
+            not len(empty), "samples of client " + ", ".join(map(str, empty[:5])), 0, "at least 1"
+        )
+        return World(
+            train.take(partition.order), partition.offsets, test, participation, server, shares
+        )
 
     @property
     def clients(self) -> int:
