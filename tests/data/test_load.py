@@ -171,6 +171,8 @@ def test_other_columns_of_the_same_file_are_not_mixed_up(tmp_path) -> None:
     folder = str(table_set(tmp_path))
     assert load(folder, features=["a"])[0].inputs.shape == (10, 1)
     assert load(folder, features=["b"])[0].inputs[:, 0].tolist() == list(range(10))
+    assert load(folder, features=["b"])[0].owners is None
+    assert load(folder, features=["b"], client="who")[0].owners[1] == "u1"
 
 
 @pytest.mark.parametrize(

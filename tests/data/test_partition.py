@@ -147,6 +147,26 @@ def test_dirichlet_fills_empty_clients_with_what_they_would_have_had() -> None:
     assert dirichlet(labels, 30, 0.05, seed=0).sizes.tolist() == [1] * 30
 
 
+def test_an_empty_client_gets_a_sample_of_the_class_that_it_weights_most() -> None:
+    from turnout.data.partition import _feed_the_empty
+
+    counts = np.array([[3, 1, 0], [0, 5, 2], [0, 0, 0], [0, 0, 0]])
+    mix = np.array([[0.9, 0.1, 0.0], [0.0, 0.7, 0.3], [0.1, 0.3, 0.6], [0.2, 0.7, 0.1]])
+    expected = [[3, 1, 0], [0, 4, 1], [0, 0, 1], [0, 1, 0]]
+    assert _feed_the_empty(counts, mix).tolist() == expected
+
+
+def test_the_samples_of_a_class_are_dealt_at_random() -> None:
+    """Neither the first rows of a class to the first client, nor its last ones to nobody."""
+    labels = np.repeat([0, 1], [1000, 500])
+    partition = shards(labels, 2, 1, seed=0)
+    of_zero = next(r for r in map(partition.rows, range(2)) if labels[r[0]] == 0)
+    assert len(of_zero) == 500
+    assert 200 < np.count_nonzero(of_zero < 500) < 300
+    halves = shards(labels[:1000] + np.arange(1000) % 2, 2, 2, seed=0)
+    assert 200 < np.count_nonzero(halves.rows(0) < 500) < 300
+
+
 def test_shards_as_in_safari() -> None:
     """As many clients as classes: p shards of every class, p to a client."""
     labels = np.repeat(np.arange(10), 600)

@@ -86,6 +86,14 @@ def test_curvature_is_as_asked() -> None:
     assert (both.smoothness, both.convexity, both.noise) == (1.0, 1.0, 0.0)
 
 
+def test_noise_and_divergence_are_as_asked() -> None:
+    problem = least_squares(6, 4, 7, noise=1.5, divergence=2.5)
+    assert problem.divergence == pytest.approx(2.5)
+    assert problem.noise == 1.5
+    # For the points z = 0, 2, 4 in the plane's first direction, the farthest is 2 from the mean.
+    assert quadratics([[0.0, 1.0], [2.0, 1.0], [4.0, 1.0]]).divergence == pytest.approx(2.0)
+
+
 def test_the_seed_decides() -> None:
     a, b, c = (least_squares(3, 2, 4, seed=seed) for seed in (0, 0, 1))
     assert torch.equal(a.pool.targets, b.pool.targets)

@@ -123,7 +123,9 @@ def test_a_module_built_by_path_does_not_depend_on_the_global_generator(monkeypa
     monkeypatch.setitem(sys.modules, "stand_in", stand_in)
     first = Model.of("stand_in:Token", classes=2).module.token
     torch.randn(3)
+    state = torch.random.get_rng_state()
     assert torch.equal(Model.of("stand_in:Token", classes=2).module.token, first)
+    assert torch.equal(torch.random.get_rng_state(), state)
     assert torch.equal(Model.of("stand_in:ready").module.token, stand_in.ready.token)
     with pytest.raises(InputError, match=r"3; it must be a torch\.nn\.Module, a subclass"):
         Model.of("stand_in:number")
