@@ -29,7 +29,7 @@ def amplified(period: int = 10, factor: float = 2.0, inner: Algorithm | None = N
 
 def amplify(period: int, factor: float) -> ServerTransform:
     """The server transform of Generalized FedAvg."""
-    require(period >= 1, "period", period, "a whole number from 1")
+    require(period >= 1 and period == int(period), "period", period, "a whole number from 1")
     require(factor > 0, "factor", factor, "positive")
 
     def init(x: Tensor) -> State:
