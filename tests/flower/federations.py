@@ -96,10 +96,18 @@ def on_flower(
     )
     app = client_app(algorithm, model, own_data(world), engine=engine)
     grid = InProcessGrid(app, nodes(world.clients))
-    arrays, seen = initial(model, seed, dtype), []
+    return trajectory(strategy, grid, initial(model, seed, dtype), rounds)
+
+
+def trajectory(
+    strategy: Strategy, grid: InProcessGrid, arrays: ArrayRecord, rounds: int
+) -> list[Tensor]:
+    """The model after each round that `start` plays."""
+    seen = {}
 
     def look(number: int, arrays: ArrayRecord) -> None:
-        seen.append(Packing.of(arrays, model).start)
+        seen[number] = Packing.of(arrays, strategy.model).start
 
     strategy.start(grid, arrays, rounds, evaluate_fn=look)
-    return seen[1:]
+    seen.pop(0, None)
+    return list(seen.values())

@@ -42,9 +42,9 @@ class Exchange:
         while True:
             self._look_around()
             self._poll(None)
-            here = self.nodes.present(self.federation.roster)
+            here = len(self.nodes.names)
             greeted = not any(isinstance(note, Greeting) for note in self.mail.under_way.values())
-            if (len(here) >= self.rules.start_with and greeted) or self.clock.now() >= until:
+            if (here >= self.rules.start_with and greeted) or self.clock.now() >= until:
                 return
             self.mail.pause(began, until)
 
@@ -56,6 +56,7 @@ class Exchange:
         while True:
             self._look_around()
             self._poll(happened)
+            self.nodes.enrol(self.federation.roster)
             self.federation.make_room()
             here = self._free(happened)
             nobody = False
@@ -139,6 +140,7 @@ class Exchange:
     def drop_stale(self, round: int) -> None:
         """Forget orders whose answers would no longer be taken in the coming `round`."""
         now, late = self.clock.now(), self.rules.late_rounds
+        self.mail.answered.clear()
         for number, note in list(self.mail.under_way.items()):
             if isinstance(note, Greeting):
                 if now >= note.expires:
@@ -159,7 +161,7 @@ class Exchange:
     def _poll(self, happened: Happened | None) -> None:
         for note, answer in self.mail.poll():
             if isinstance(note, Greeting):
-                self.nodes.answer(note, answer, self.federation.roster)
+                self.nodes.answer(note, answer)
             elif happened is not None:
                 self.federation.take(note, answer, happened, self.clock.wall())
 

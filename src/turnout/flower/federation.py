@@ -103,8 +103,8 @@ class Federation:
             accepted = examine(answer, ask.name, ask.ticket, self._expected)
             if ask.ticket.generation != self.progress.generation:
                 raise RefusedError("from before what clients keep was started anew")
-            if any(taken.row == ask.row for taken in happened.taken):
-                raise RefusedError("a second update in one round")
+            if ask.row in happened.entries:
+                raise RefusedError("a second answer in one round")
         except RefusedError as refusal:
             if isinstance(refusal, LostError) and ask.ticket.generation == self.progress.generation:
                 happened.lost = True

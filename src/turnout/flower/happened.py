@@ -45,9 +45,9 @@ class Happened:
     """Has a client lost what it kept?"""
 
     def note(self, ask: Ask, outcome: str, at: float | None, delivered: bool = False) -> None:
-        self.entries[ask.row] = Entry(
-            self.round, ask.row, int(delivered), ask.name, ask.asked_at, at, outcome
-        )
+        """Note what became of one client; what was noted first holds."""
+        entry = Entry(self.round, ask.row, int(delivered), ask.name, ask.asked_at, at, outcome)
+        self.entries.setdefault(ask.row, entry)
 
     @property
     def answered(self) -> bool:

@@ -22,6 +22,8 @@ class Mail(Generic[T]):
     grid: Grid
     clock: Clock
     under_way: dict[str, T] = field(default_factory=dict)
+    answered: dict[str, T] = field(default_factory=dict)
+    """Answers that have come, so that a second one is known for what it is."""
 
     def send(self, letters: Sequence[tuple[Message, T]]) -> list[T]:
         """Push messages; returns what was written on those that could not be sent."""
@@ -39,14 +41,16 @@ class Mail(Generic[T]):
         return returned
 
     def poll(self) -> Iterator[tuple[T, Message]]:
-        """The answers that are there now, each once. Answers to nothing under way are passed over."""
+        """The answers that are there now. Answers to what nobody has sent are passed over."""
         if not self.under_way:
             return
         # The sender of an error is the SuperLink, so only the message answered tells whose it is.
         for answer in self.grid.pull_messages(list(self.under_way)):
             number = answer.metadata.reply_to_message_id
             if number in self.under_way:
-                yield self.under_way.pop(number), answer
+                self.answered[number] = self.under_way.pop(number)
+            if number in self.answered:
+                yield self.answered[number], answer
 
     def pause(self, since: float, until: float) -> None:
         """Sleep a while, but not beyond `until`; the longer the wait so far, the longer the while."""

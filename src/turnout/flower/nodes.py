@@ -15,6 +15,9 @@ from turnout.flower.roster import Roster
 
 LOG = logging.getLogger("flwr.turnout")
 
+_GONE = (3, 4, 5)
+"""Flower's codes for a message or a node that is no more; with others, asking again is no use."""
+
 
 @dataclass(frozen=True)
 class Greeting:
@@ -33,6 +36,8 @@ class Nodes:
     """Greeted, and not to be greeted again."""
     home: dict[str, int] = field(default_factory=dict)
     """Name → node."""
+    strangers: set[str] = field(default_factory=set)
+    """Names for which the roster has no room."""
 
     def see(self, online: Iterable[int]) -> list[int]:
         """Note who is online; returns the nodes that have to be greeted."""
@@ -42,24 +47,18 @@ class Nodes:
         self.asked |= set(new)
         return new
 
-    def answer(self, greeting: Greeting, reply: Message, roster: Roster) -> None:
+    def answer(self, greeting: Greeting, reply: Message) -> None:
         """Note the name that a node has given."""
         node = greeting.node
+        if reply.has_error() and reply.error.code in _GONE:
+            self.missed(greeting)
+            return
         try:
             if reply.has_error():
-                raise ValueError(f"code {reply.error.code}: {_first_line(reply.error.reason)}")
+                raise ValueError(f"code {reply.error.code}: {_last_line(reply.error.reason)}")
             name = messages.read_name_tag(reply)
         except (ValueError, KeyError) as error:
-            self.asked.discard(node)  # It may do better next time.
             LOG.warning("node %d does not give a name (%s); it is not asked to train", node, error)
-            return
-        if roster.admit(name) is None:
-            LOG.warning(
-                "client %r (node %d) is turned away: the population is %d clients, all known",
-                name,
-                node,
-                roster.size,
-            )
             return
         before = self.home.get(name)
         if before is not None and before != node and before in self.online:
@@ -70,16 +69,36 @@ class Nodes:
         """A greeting was never answered."""
         self.asked.discard(greeting.node)
 
+    def enrol(self, roster: Roster) -> None:
+        """Give rows to names that are new: in their own order, not in that of their answers."""
+        new = self.home.keys() - roster.rows.keys() - self.strangers
+        for name in sorted(new, key=_natural):
+            if roster.admit(name) is None:
+                self.strangers.add(name)
+                sentence = "client %r is turned away: the population is %d clients, all known"
+                LOG.warning(sentence, name, roster.size)
+
+    @property
+    def names(self) -> set[str]:
+        """Whose nodes are online."""
+        return {name for name, node in self.home.items() if node in self.online}
+
     def present(self, roster: Roster) -> dict[int, int]:
         """Row → node of the clients that are online, in the order of rows."""
-        here = {roster.rows[name]: node for name, node in self.home.items() if node in self.online}
+        here = {roster.rows[n]: self.home[n] for n in self.names if n in roster.rows}
         return dict(sorted(here.items()))
+
+
+def _natural(name: str) -> tuple[bool, int, str]:
+    """So that "10" comes after "9"."""
+    number = name.isdecimal()
+    return not number, int(name) if number else 0, name
 
 
 def greeting(node: int, ttl: float) -> Message:
     return Message(RecordDict(), node, messages.GREETING, ttl=ttl)
 
 
-def _first_line(reason: str | None) -> str:
+def _last_line(reason: str | None) -> str:
     lines = (reason or "no reason given").strip().splitlines()
     return lines[-1][:200] if lines else ""

@@ -29,7 +29,7 @@ class Rules:
 
     def __post_init__(self) -> None:
         require(self.deadline > 0, "deadline", self.deadline, "above 0 seconds")
-        whole = isinstance(self.quorum, int) and self.quorum >= 1
+        whole = type(self.quorum) is int and self.quorum >= 1
         share = isinstance(self.quorum, float) and 0 < self.quorum < 1
         right = "a number of clients from 1, a share in (0, 1), or none"
         require(self.quorum is None or whole or share, "quorum", self.quorum, right)
