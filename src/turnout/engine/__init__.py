@@ -2,15 +2,22 @@
 
 from collections.abc import Callable
 
+from turnout.engine.batched import Batched
 from turnout.engine.contract import Engine, Training
 from turnout.engine.reference import Reference
+from turnout.engine.select import suited
+from turnout.engine.threaded import Threaded
 from turnout.errors import choose
 
-ENGINES: dict[str, Callable[[Training], Engine]] = {"reference": Reference}
+ENGINES: dict[str, Callable[[Training], Engine]] = {
+    "reference": Reference,
+    "batched": Batched,
+    "threaded": Threaded,
+}
 
 
 def choose_engine(name: str, training: Training) -> Engine:
     """The engine of this name; "auto" picks one for the model and the machine."""
     if name == "auto":
-        name = "reference"
+        name = suited(training)
     return ENGINES[choose("engine", name, ENGINES)](training)

@@ -1,0 +1,68 @@
+"""The batched engine: a cohort as one block a worker, each step one set of operations."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from turnout.algorithm import Algorithm, Rows
+from turnout.engine.contract import Block, Recall, Task, Training
+from turnout.engine.crew import in_order
+from turnout.engine.dense import Dense, layers_of
+from turnout.engine.vmapped import Vmapped, gradients_of
+from turnout.round import Broadcast, Work, client_step
+
+BLOCK_BYTES = 1 << 28
+"""A block's vectors may take so much: parameters, gradients, and what rules and memory add."""
+_VECTORS = 6  # of them there are about so many
+
+
+@dataclass(frozen=True)
+class Batched:
+    """Blocks of clients, fully connected models by hand and all others by `vmap`."""
+
+    training: Training
+    workers: int = field(default_factory=torch.get_num_threads)
+    compiled: bool = False
+    """Whether `vmap` goes through `torch.compile`, which takes its time once."""
+
+    def train(
+        self, algorithm: Algorithm, broadcast: Broadcast, rows: Rows, recall: Recall
+    ) -> Iterator[Block]:
+        steps = self.training.steps(algorithm.local, rows)
+        places = np.argsort(-steps, kind="stable")  # those with the most steps first
+
+        def block(some: NDArray[np.int64]) -> Block:
+            members = rows[some]
+            task = self.training.clients(algorithm.local, members, broadcast.round)
+            part = broadcast.part(some.tolist())
+            return Block(members, *client_step(algorithm, part, self.work(task), recall(members)))
+
+        return in_order((partial(block, p) for p in self._split(places, steps)), self.workers)
+
+    def work(self, task: Task) -> Work:
+        return self._works(task)
+
+    @cached_property
+    def _works(self) -> Callable[[Task], Work]:
+        layers = None if self.compiled else layers_of(self.training)
+        if layers is not None:
+            return partial(Dense, layers=layers)
+        gradients = gradients_of(self.training)
+        if self.compiled:
+            gradients = torch.compile(gradients, dynamic=True)
+        return partial(Vmapped, gradients=gradients)
+
+    def _split(
+        self, places: NDArray[np.int64], steps: NDArray[np.int64]
+    ) -> list[NDArray[np.int64]]:
+        """As many blocks as workers, of about as many steps, or more where memory asks for it."""
+        size = self.training.layout.size * self.training.dtype.itemsize * _VECTORS
+        most = max(1, BLOCK_BYTES // size)
+        count = min(len(places), max(self.workers, -(-len(places) // most)))
+        done = np.cumsum(steps[places])
+        cuts = np.searchsorted(done, done[-1] * np.arange(1, count) / count, side="left") + 1
+        return [part for part in np.split(places, cuts) if len(part)]
