@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
-State = dict[str, Any]  # plain arrays and numbers, so that a checkpoint can hold it
+State = dict[str, Any]  # plain arrays under plain names, so that a checkpoint can hold it
 
 
 class Attendance(NamedTuple):
@@ -35,6 +35,11 @@ class Participation:
     step: Callable[[State, int], tuple[Attendance, State]]
     rates: NDArray[np.float64] | None = None
     """Expected long-run share of rounds in which each client delivers; None where unknown."""
+    period: int | None = None
+    """Rounds after which the same attendance comes again; None where chance has a say."""
+    among: Callable[[Rows], "Participation"] | None = None
+    """The same process over these clients only, where leaving some out changes what the others do
+    (m of N). None: clients come and go whatever the others do."""
 
     def rounds(self, rounds: int) -> Iterator[Attendance]:
         """The first `rounds` rounds, one by one."""
