@@ -25,7 +25,7 @@ def uniform(divisor: Divisor) -> WeightRule:
 
 def inverse(p: ArrayLike) -> WeightRule:
     """ω_n = 1 / p_n for known participation probabilities."""
-    rates = np.asarray(p, dtype=np.float64)
+    rates = np.array(p, dtype=np.float64)  # a copy: the caller may go on with p
     require(rates.ndim == 1, "p", rates.shape, "one probability a client")
     for n in np.flatnonzero(~((rates > 0) & (rates <= 1)))[:1]:
         raise InputError(
