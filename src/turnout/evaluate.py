@@ -63,6 +63,17 @@ class Evaluator:
             metrics["test_accuracy"] = float(scores.hit.mean())
         return metrics
 
+    def classes(self, x: Tensor) -> list[float | None]:
+        """Test accuracy of each class; None for one without test samples."""
+        scores = self._scores(x, self.world.test, self._test_inputs)
+        if scores.hit is None:
+            return []
+        labels = self.world.test.targets.numpy()
+        count = max(self.world.test.classes or 0, int(labels.max()) + 1)
+        held = np.bincount(labels, minlength=count)
+        hits = np.bincount(labels, weights=scores.hit, minlength=count)
+        return [float(hit / n) if n else None for hit, n in zip(hits, held, strict=True)]
+
     def clients(self, x: Tensor) -> ClientScores:
         """Loss and accuracy of each client's own training data."""
         scores = self._scores(x, self._client_pool, None)
@@ -71,6 +82,7 @@ class Evaluator:
             None if scores.hit is None else _segment_means(scores.hit, self._client_offsets),
         )
 
+    @np.errstate(over="ignore", invalid="ignore")  # losses overflow before the model does
     def over_clients(self, scores: ClientScores, delivered: NDArray[np.int32]) -> Metrics:
         """The objective, its spread over clients, and how those fare who came often or never.
 
