@@ -11,6 +11,7 @@ pytest.importorskip("flwr", reason="flwr is not installed: pip install 'turnout[
 
 import torch
 from flwr.app import ArrayRecord, Context
+from flwr.serverapp import Grid
 from torch import Tensor
 
 from turnout.algorithm import Algorithm
@@ -100,7 +101,7 @@ def on_flower(
 
 
 def trajectory(
-    strategy: Strategy, grid: InProcessGrid, arrays: ArrayRecord, rounds: int
+    strategy: Strategy, grid: Grid, arrays: ArrayRecord, rounds: int, **more: Any
 ) -> list[Tensor]:
     """The model after each round that `start` plays."""
     seen = {}
@@ -108,6 +109,6 @@ def trajectory(
     def look(number: int, arrays: ArrayRecord) -> None:
         seen[number] = Packing.of(arrays, strategy.model).start
 
-    strategy.start(grid, arrays, rounds, evaluate_fn=look)
+    strategy.start(grid, arrays, rounds, evaluate_fn=look, **more)
     seen.pop(0, None)
     return list(seen.values())

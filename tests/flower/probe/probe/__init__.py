@@ -1,0 +1,1 @@
+"""A Flower app that plays cases of the conformance suite, one after the other."""

@@ -1,0 +1,38 @@
+"""The same numbers once more, over a real SuperLink and SuperNodes. About a minute a test."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("flwr", reason="flwr is not installed: pip install 'turnout[flower]'")
+
+import torch
+from safetensors.torch import load_file
+from tests.conformance.cases import CASES, in_process, logistic
+from tests.flower.network import network
+from tests.flower.probe.probe import task
+
+PROBE = Path(__file__).parent / "probe"
+
+
+def check(cases: list[str], clients: int, folder: Path, seconds: float) -> None:
+    with network(folder, clients) as net:
+        run = net.run(PROBE, cases="|".join(cases), clients=clients, out=folder)
+        assert run.wait(timeout=seconds) == 0, net.log("run 0")
+        log = net.log("run 0")
+    assert (folder / "models.safetensors").exists(), log
+    found = load_file(folder / "models.safetensors")
+    for case in cases:
+        expected = torch.stack(in_process(CASES[case], task.world(clients), logistic(), 4))
+        torch.testing.assert_close(found[case], expected, rtol=1e-9, atol=1e-11)
+
+
+def test_a_real_network_gives_the_simulators_trajectory(tmp_path: Path) -> None:
+    """Client-held memory, so that the clients' state on Flower's side is part of it."""
+    check(["mifa, client-held"], 2, tmp_path, 280)
+
+
+@pytest.mark.slow
+def test_and_so_it_does_for_every_method(tmp_path: Path) -> None:
+    first = {name.split(",")[0]: name for name in reversed(CASES)}
+    check([*first.values(), "safari, scaffold", "mifa, client-held"], 3, tmp_path, 3000)
