@@ -1,0 +1,95 @@
+"""Do a few frequencies stand out of the spectrum? The tests behind "cyclic", "daily" and "drift"."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnout.audit.spectrum import Spectrum
+
+Floats = NDArray[np.float64]
+
+_REACH = 40
+_LEAST_CYCLES = 3
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The place j of a frequency j/T, its power over that of its surroundings, and how likely so
+    much is where nothing stands out (over all places tested).
+    """
+
+    place: int
+    ratio: float
+    p: float
+
+
+def degrees(found: Spectrum) -> float:
+    """ν from the scatter of the spectrum, at most what independent clients give.
+
+    Clients that come and go together are worth fewer: then the pooled periodogram scatters more.
+    """
+    ratio = found.ratio[3:]
+    if len(ratio) < 16 or not bool((ratio > 0).all()):
+        return max(found.weight, 1.0)
+    logs = np.log(ratio)
+    rough = np.diff(logs)  # of neighbours, so that slow misfits do not count as scatter
+    scatter = 1.4826 * float(np.median(np.abs(rough - np.median(rough)))) / np.sqrt(2)
+    return float(np.clip(1 / max(scatter, 1e-6) ** 2, 1.0, max(found.weight, 1.0)))
+
+
+def surroundings(ratio: Floats, place: int, nu: float) -> tuple[float, int]:
+    """Mean level around `place`, from the median of at least 8 others, and how many they are."""
+    reach = int(np.clip(place // 2, 4, _REACH))
+    low, high = max(1, place - reach), min(len(ratio) - 1, place + reach)
+    around = np.concatenate([ratio[low : max(low, place - 1)], ratio[place + 2 : high + 1]])
+    if not len(around):
+        return 1.0, 1
+    # The median of a Gamma(ν) variable lies below its mean (Wilson and Hilferty).
+    level = float(np.median(around)) / (1 - 1 / (9 * nu)) ** 3
+    return max(level, 1e-3), len(around)
+
+
+def line(found: Spectrum) -> Peak | None:
+    """The lowest frequency among those that clearly stand out, of at least three cycles.
+
+    Its power over that of its surroundings has an F distribution if there is no line; the level is
+    Bonferroni's over all frequencies.
+    """
+    nu, ratio = degrees(found), found.ratio
+    places = np.arange(_LEAST_CYCLES, len(ratio))
+    if not len(places):
+        return None
+    levels = [surroundings(ratio, int(place), nu) for place in places]
+    over = np.array([ratio[place] / level for place, (level, _) in zip(places, levels, strict=True)])
+    others = np.array([number for _, number in levels])
+    chance = np.minimum(1, tail(over, nu, others) * len(places))
+    background = np.array([level for level, _ in levels]) * found.expected[places]
+    gain = np.where(chance <= max(0.01, float(chance.min())), found.power[places] - background, 0)
+    best = int(np.flatnonzero(gain >= 0.5 * gain.max())[0])
+    return Peak(int(places[best]), float(over[best]), float(chance[best]))
+
+
+def slow(found: Spectrum, avoid: int | None = None) -> Peak | None:
+    """Whether one or two cycles over the whole log stand out: rates that change for good.
+
+    Their surroundings are the next ten frequencies; multiples of `avoid`, a cycle's, are left out.
+    """
+    ratio = found.ratio
+    reference = np.array([j for j in range(3, min(15, len(ratio))) if not avoid or j % avoid], dtype=int)
+    if len(reference) < 4:
+        return None
+    nu = degrees(found)
+    level = max(float(np.median(ratio[reference])) / (1 - 1 / (9 * nu)) ** 3, 1e-3)
+    over = ratio[1:3] / level
+    chance = np.minimum(1, 2 * tail(over, nu, np.full(2, len(reference))))
+    best = int(chance.argmin() if chance.min() > 0 else over.argmax())
+    return Peak(best + 1, float(over[best]), float(chance[best]))
+
+
+def tail(over: Floats, nu: float, others: NDArray[np.int64]) -> Floats:
+    """P(a ratio is so large): F with 2ν degrees above and those of a median of others below."""
+    from scipy.special import fdtrc  # type: ignore[import-untyped]
+
+    found: Floats = fdtrc(2 * nu, np.maximum(2 * nu * others * 0.63, 2), over)
+    return found

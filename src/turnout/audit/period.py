@@ -1,0 +1,66 @@
+"""How long a cycle is, once the spectrum has a line."""
+
+from dataclasses import dataclass
+from math import pi, sqrt
+
+import numpy as np
+
+from turnout.audit.lines import Peak, degrees
+from turnout.audit.spectrum import Spectrum
+
+_SAME = 0.8
+
+
+@dataclass(frozen=True)
+class Period:
+    rounds: float
+    low: float
+    high: float
+    """95 % interval: Cramér and Rao's bound for the frequency of a sinusoid in noise."""
+    exact: bool
+    """Whether clients come again after a cycle nearly for certain, rather than with other chances."""
+    again: float
+    """P(here a cycle later | here now), from 0 (as by chance) to 1."""
+
+
+def period_of(found: Spectrum, peak: Peak) -> Period | None:
+    """The period of a line; None if presence a cycle apart is not alike (a step makes lines, too)."""
+    rounds = found.rounds
+    excess = found.excess
+    most = min(rounds // 3, len(excess) - 2)
+    # An exact cycle: the first lag at which presence comes back as surely as it ever does.
+    if most >= 2:
+        inner = excess[1 : most + 1]
+        top = (inner >= excess[:most]) & (inner >= excess[2 : most + 2])
+        top[0] = False  # lag 1 is where spells show
+        best = float(inner[top].max(initial=-1.0))
+        if best >= _SAME:
+            lag = int(np.flatnonzero(top & (inner >= best - 0.02))[0]) + 1
+            return Period(float(lag), float(lag), float(lag), True, float(inner[lag - 1]))
+    frequency = _refine(found, peak.place)
+    lag = round(1 / frequency)
+    half, half_more = round(0.5 / frequency), round(1.5 / frequency)
+    if half_more >= len(excess) or lag < 2:
+        half_more = half
+    alike = float(np.mean(excess[max(1, lag - lag // 20) : lag + lag // 20 + 1]))
+    unlike = (excess[half] + excess[half_more]) / 2
+    if lag >= 4 and alike <= unlike:
+        return None
+    nu = degrees(found)
+    strength = max(peak.ratio - 1, 1e-6)
+    # var(ω) ≥ 24σ²/(A²T³) for A cos(ωt + φ) in noise of variance σ²; a line's power over the
+    # noise is A²T/4σ² + 1, and ν clients share the frequency.
+    spread = sqrt(6 / (nu * strength)) / (2 * pi * rounds)
+    high = 1 / max(frequency - 1.96 * spread, 1e-12)
+    return Period(1 / frequency, 1 / (frequency + 1.96 * spread), high, False, float(excess[lag]))
+
+
+def _refine(found: Spectrum, place: int) -> float:
+    """The frequency of a line between the places of the grid, by a parabola on the finer one."""
+    middle = min(2 * place, len(found.between) - 2)
+    near = found.between[middle - 1 : middle + 2]
+    middle = min(middle + int(near.argmax()) - 1, len(found.between) - 2)
+    left, top, right = np.sqrt(found.between[middle - 1 : middle + 2])
+    bend = left - 2 * top + right
+    shift = 0.0 if bend == 0 else 0.5 * (left - right) / bend
+    return float((middle + np.clip(shift, -0.5, 0.5)) / (2 * found.rounds))
