@@ -174,7 +174,7 @@ def corollary_3_2(
         "mean of E‖∇f(x)‖² at the windows' starts",
         {**leading, **drift},
         at_most("P ≤ T/2", period, rounds / 2),
-        explicit=False,
+        kind="order",
     )
 
 
@@ -209,7 +209,7 @@ def corollary_3_3(
             1 / (L * local_steps * period),
         ),
         at_most("P ≤ T/2", period, rounds / 2),
-        explicit=False,
+        kind="order",
     )
 
 

@@ -7,12 +7,21 @@ not, its value and terms are orders of magnitude: compare them with each other, 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from turnout.errors import require
 
-ORDERS = "constants hidden by O(·): orders of magnitude, to be compared with each other only"
-EXPLICIT = "constants explicit: a true upper bound where every condition holds"
+Kind = Literal["upper", "lower", "equal", "order"]
+
+_SAYS: dict[Kind, tuple[str, str]] = {
+    "upper": ("≤", "constants explicit: an upper bound where every condition holds"),
+    "lower": ("≥", "constants explicit: a lower bound in the worst case"),
+    "equal": ("=", "an equality"),
+    "order": (
+        "= O of",
+        "constants hidden by O(·): orders of magnitude, to be compared with each other only",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,7 @@ class Bound:
       noise        3    75 %  largest
     Conditions
       holds  γ ≤ 1/L   (0.1 against 1)
-    constants explicit: a true upper bound where every condition holds
+    constants explicit: an upper bound where every condition holds
     """
 
     name: str
@@ -62,7 +71,7 @@ class Bound:
     value: float
     terms: Mapping[str, float]
     conditions: tuple[Condition, ...] = ()
-    explicit: bool = True
+    kind: Kind = "upper"
     note: str = ""
 
     @staticmethod
@@ -71,12 +80,17 @@ class Bound:
         quantity: str,
         terms: Mapping[str, float],
         *conditions: Condition,
-        explicit: bool = True,
+        kind: Kind = "upper",
         note: str = "",
     ) -> "Bound":
         """The sum of `terms`."""
         parts = {text: float(term) for text, term in terms.items()}
-        return Bound(name, quantity, sum(parts.values()), parts, conditions, explicit, note)
+        return Bound(name, quantity, sum(parts.values()), parts, conditions, kind, note)
+
+    @property
+    def explicit(self) -> bool:
+        """Are the constants all there, rather than hidden by O(·)?"""
+        return self.kind != "order"
 
     @property
     def holds(self) -> bool:
@@ -89,7 +103,7 @@ class Bound:
         return max(self.terms, key=lambda text: abs(self.terms[text]))
 
     def __str__(self) -> str:
-        relation = "≤" if self.explicit else "= O of"
+        relation, meaning = _SAYS[self.kind]
         lines = [f"{self.name}: {self.quantity} {relation} {self.value:.4g}"]
         if len(self.terms) > 1:
             width = max(map(len, self.terms))
@@ -100,9 +114,7 @@ class Bound:
                 lines.append(f"  {text:{width}}  {term:>10.4g}  {share:>4.0f} %{mark}")
         if self.conditions:
             lines += ["Conditions", *(f"  {condition}" for condition in self.conditions)]
-        return "\n".join(
-            [*lines, EXPLICIT if self.explicit else ORDERS, *filter(None, [self.note])]
-        )
+        return "\n".join([*lines, meaning, *filter(None, [self.note])])
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -113,6 +125,7 @@ class Bound:
             "terms": dict(self.terms),
             "conditions": [vars(condition) for condition in self.conditions],
             "holds": self.holds,
+            "kind": self.kind,
             "constants": "explicit" if self.explicit else "hidden by O(·)",
             "note": self.note,
         }

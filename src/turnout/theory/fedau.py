@@ -40,7 +40,7 @@ def b_4_4(
       noise and participation            0     0 %
     Conditions
       holds  15L²I²γ² + (27γη̃LI/(8N²))·Σ p_n α_n² ≤ 1/8   (0.03525 against 0.125)
-    constants explicit: a true upper bound where every condition holds
+    constants explicit: an upper bound where every condition holds
     """
     nonnegative(gap=constants.gap)
     positive(lr=lr, server_lr=server_lr)

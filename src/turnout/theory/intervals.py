@@ -28,7 +28,8 @@ def interval_mean(p: float, cutoff: int) -> Bound:
     counts(cutoff=cutoff)
     mean = -math.expm1(cutoff * _log_absent(rate)) / rate
     cut = -((1 - rate) ** cutoff) / rate
-    return Bound("FedAU, B.6.2", "mean interval", mean, {"1/p": 1 / rate, "cut at K": cut})
+    terms = {"1/p": 1 / rate, "cut at K": cut}
+    return Bound("FedAU, B.6.2", "mean interval", mean, terms, kind="equal")
 
 
 def interval_variance(p: float, cutoff: int) -> Bound:
@@ -50,7 +51,7 @@ def interval_variance(p: float, cutoff: int) -> Bound:
         j = np.arange(cutoff)
         mean = interval_mean(rate, cutoff).value
         value = float(((2 * j + 1 - mean) * np.exp(j * _log_absent(rate))).sum())
-    return Bound("FedAU, B.6.2", "variance of an interval", value, terms)
+    return Bound("FedAU, B.6.2", "variance of an interval", value, terms, kind="equal")
 
 
 def weight_error(p: float, cutoff: int, round: int) -> Bound:
@@ -139,7 +140,7 @@ def theorem_3(p: ArrayLike, cutoff: int, rounds: int) -> Bound:
             "variance, K·log T/T": cutoff * math.log(rounds) / rounds,
             "bias, mean of (1−p)^{2K}": _bias(rates, cutoff),
         },
-        explicit=False,
+        kind="order",
     )
 
 

@@ -26,10 +26,10 @@ def theorem_1(clients: int, participating: int) -> Bound:
     value = (1 - participating / clients) / 8
     return Bound.of(
         "SAFARI, Theorem 1",
-        "risk that no learner can promise to stay below, with probability 19/20",
+        "the risk that some world inflicts with probability over 1/20",
         {"(1 − ω)/8": value},
         Condition("ω < 1: somebody never comes", participating < clients, participating, clients),
-        note="a lower bound, for the worst participation and distribution",
+        kind="lower",
     )
 
 
@@ -86,7 +86,7 @@ def theorem_2(
             "mismatch, α(d/n)^{β/(2−β_Q)}": relation.alpha * ratio ** (relation.beta * power),
         },
         at_most("n ≥ d", dimension, server_samples + client_samples),
-        explicit=False,
+        kind="order",
         note=relation.condition and f"for {relation.condition}",
     )
 
@@ -115,7 +115,7 @@ def theorem_3(
         {"(d/n_T)^{1/(2−β_P)}": (dimension / server_samples) ** (1 / (2 - noise_exponent))},
         at_most("R̂_P(ĥ_Q) ≤ R̂_P(h_Q)", empirical_risk, empirical_best),
         at_most("n_T ≥ d", dimension, server_samples),
-        explicit=False,
+        kind="order",
         note="and Q's best hypothesis must err on P by no more than this: ε_P(h_Q) = O(A(n_T, δ))",
     )
 
