@@ -176,18 +176,16 @@ def client_step(
     update, steps = _descend(rule, broadcast, work, kept)
     after = rule.end(Ended(update, broadcast.lr, steps), kept, broadcast.means)
     # The shares weigh what is averaged over clients, or its mean would belong to another objective.
-    # Nothing in place here: a rule may keep Δ itself.
-    shares = _column(broadcast.shares, update)
-    changes = {name: shares * (after[name] - kept[name]) for name in rule.shared}
-    update = shares * update
+    shares, weights = broadcast.shares, broadcast.weights
+    changes = {name: _scaled(shares, after[name] - kept[name]) for name in rule.shared}
     if memory is None:
-        update = _column(broadcast.weights, update) * update
-    elif memory.recall is None:
+        return Upload(_scaled(shares * weights, update), weights, changes), after
+    update = _scaled(shares, update)
+    if memory.recall is None:
         held = kept[MEMORY]
         after = {**after, MEMORY: update}
         changes[MEMORY] = update - held
-        weights = _column(broadcast.weights, update)
-        update = weights * torch.sub(update, held, alpha=algorithm.beta)
+        update = _scaled(weights, torch.sub(update, held, alpha=algorithm.beta))
     return Upload(update, broadcast.weights, changes), after
 
 
@@ -197,7 +195,8 @@ def _descend(
     """The local steps of a block: Δ [C, d], and the steps that each row took [C, 1]."""
     count = len(work.steps)
     origin = broadcast.x.expand(count, -1)
-    x, state = rule.begin(origin.clone(), kept, broadcast.means)
+    own = origin.clone()
+    x, state = rule.begin(own, kept, broadcast.means)
     for step in range(work.steps[0]):
         live = sum(steps > step for steps in work.steps)
         rows = slice(0, live)
@@ -213,11 +212,15 @@ def _descend(
             for name, value in fresh.items():
                 state[name][rows] = value
     steps = torch.tensor([[s] for s in work.steps], dtype=x.dtype, device=x.device)
-    return x - origin, steps
+    # In memory that is ours: x may be the client's, if that is where the rule began.
+    return torch.sub(x, origin, out=own), steps
 
 
-def _column(values: NDArray[np.float64], like: Tensor) -> Tensor:
-    return torch.from_numpy(values).to(like)[:, None]
+def _scaled(values: NDArray[np.float64], block: Tensor) -> Tensor:
+    """Each row times its value; never in place, since a rule may keep Δ itself."""
+    if (values == 1).all():
+        return block
+    return torch.from_numpy(values).to(block)[:, None] * block
 
 
 def absorb(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) -> ServerState:

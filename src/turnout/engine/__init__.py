@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from turnout.engine.allocator import keep_freed_memory
 from turnout.engine.batched import Batched
 from turnout.engine.contract import Engine, Training
 from turnout.engine.reference import Reference
@@ -18,6 +19,7 @@ ENGINES: dict[str, Callable[[Training], Engine]] = {
 
 def choose_engine(name: str, training: Training) -> Engine:
     """The engine of this name; "auto" picks one for the model and the machine."""
+    keep_freed_memory()
     if name == "auto":
         name = suited(training)
     return ENGINES[choose("engine", name, ENGINES)](training)

@@ -16,6 +16,8 @@ from turnout.engine.flat_inputs import FlatInputs
 from turnout.models import Dropout, cross_entropy, half_squared
 from turnout.models.dropout import random_words
 
+Views = dict[str, Tensor]
+
 
 class Affine(NamedTuple):
     """A fully connected layer, and what its inputs go through first."""
@@ -101,25 +103,28 @@ class Dense:
         # A mean over a client's own samples: places past a batch's size count for nothing.
         sizes = torch.from_numpy(batches.sizes.T).to(dtype)[:, :, None]
         counts = torch.arange(index.shape[2]) < sizes
-        self._weights = counts.div(sizes).to(dtype)[:, :, None]  # [K, C, 1, B]
+        self._weights = counts.div(sizes)[:, :, None]  # [K, C, 1, B]
+        self._minus = -self._weights
         self._gradient = torch.empty(len(batches.steps), self._layout.size, dtype=dtype)
+        self._at: tuple[Tensor, Tensor, Views, Views] | None = None
 
     def gradient(self, x: Tensor, step: int) -> Tensor:
         """[c, d] → [c, d], in a buffer that the next call uses again."""
-        live, gradient = len(x), self._gradient[: len(x)]
-        weights, slots = self._layout.views(x), self._layout.views(gradient)
-        inputs, scale = self._inputs(live, step)
+        gradient, weights, slots = self._views(x)
+        inputs, scale = self._inputs(x.shape[0], step)
         hidden = inputs.transpose(1, 2)  # [c, features, B]
         entered: list[Tensor] = []
         masks: list[Tensor | None] = []
         for layer in self._layers:
             if layer.relu:
                 hidden.relu_()
-            masks.append(self._mask(layer, hidden, step))
-            if masks[-1] is not None:
-                hidden.mul_(masks[-1])
+            mask = self._mask(layer, hidden, step) if layer.dropouts else None
+            if mask is not None:
+                # The inputs are not ours to change: they are there for several steps.
+                hidden = hidden.mul_(mask) if entered else hidden * mask
             alpha = 1.0 if entered else scale
             entered.append(hidden)
+            masks.append(mask)
             hidden = _affine(layer, weights, hidden, alpha)
         blame = self._blame(hidden, step)
         for place in reversed(range(len(self._layers))):
@@ -136,28 +141,36 @@ class Dense:
                     blame.mul_(before > 0)
         return gradient
 
-    def _mask(self, layer: Affine, hidden: Tensor, step: int) -> Tensor | None:
+    def _views(self, x: Tensor) -> tuple[Tensor, Views, Views]:
+        # Local steps move x in place, so most of the time the views are already those of x. The
+        # tensor is kept with them, so that no other can have its address.
+        at = self._at
+        if at is None or at[0].data_ptr() != x.data_ptr() or at[0].shape != x.shape:
+            gradient = self._gradient[: x.shape[0]]
+            self._at = at = x, gradient, self._layout.views(x), self._layout.views(gradient)
+        return at[1:]
+
+    def _mask(self, layer: Affine, hidden: Tensor, step: int) -> Tensor:
         # As `Dropout` draws it, by the place in the batch; its rows are samples, ours are features.
         live, features, width = hidden.shape
-        mask = None
+        mask = torch.ones((), dtype=hidden.dtype)
         for p, salt in layer.dropouts:
             words = random_words(self._keys[:live, step, None], width * features, salt)
-            keep = (words >= round(p * 2**32)).to(hidden.dtype) * (1 / (1 - p))
-            mask = keep if mask is None else mask * keep
-        return None if mask is None else mask.view(live, width, features).transpose(1, 2)
+            mask = mask * (words >= round(p * 2**32)).to(hidden.dtype) * (1 / (1 - p))
+        return mask.view(live, width, features).transpose(1, 2)
 
     def _blame(self, output: Tensor, step: int) -> Tensor:
         """The gradient of the mean loss by the outputs [c, out, B]."""
-        live = len(output)
+        live = output.shape[0]
         weights, targets = self._weights[step, :live], self._targets[step, :live]
         if self._loss is cross_entropy:
             blame = output.softmax(1).mul_(weights)
-            return blame.scatter_add_(1, targets[:, None], weights.neg())
+            return blame.scatter_add_(1, targets[:, None], self._minus[step, :live])
         goal = targets.reshape(live, output.shape[2], output.shape[1]).transpose(1, 2)
         return (output - goal).mul_(weights)
 
 
-def _affine(layer: Affine, weights: dict[str, Tensor], hidden: Tensor, alpha: float) -> Tensor:
+def _affine(layer: Affine, weights: Views, hidden: Tensor, alpha: float) -> Tensor:
     if layer.bias is None:
         out = torch.bmm(weights[layer.weight], hidden)
         return out if alpha == 1 else out.mul_(alpha)

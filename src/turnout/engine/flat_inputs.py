@@ -6,6 +6,9 @@ from torch import Tensor
 from turnout.data.pool import Pool
 from turnout.engine.contract import Task
 
+CHUNK_BYTES = 1 << 21
+"""Inputs are made ready for as many steps at once as have room in so much: in cache, still."""
+
 
 class FlatInputs:
     """Inputs [c, B, features] of each step, and a number by which they are still to be multiplied.
@@ -15,32 +18,39 @@ class FlatInputs:
     """
 
     def __init__(self, task: Task, index: Tensor) -> None:
-        """`index` is [K, C, B], contiguous."""
+        """`index` is [K, C, B]."""
         self._task, self._index, dtype = task, index, task.training.dtype
         self._pool = task.pool.inputs.flatten(1)
-        count, features = index[0].numel(), self._pool.shape[1]
-        self._raw = torch.empty(count, features, dtype=self._pool.dtype)
+        steps, count, features = len(index), index[0].numel(), self._pool.shape[1]
+        self._chunk = min(steps, max(1, CHUNK_BYTES // (count * features * dtype.itemsize)))
+        size = (self._chunk * count, features)
+        self._raw = torch.empty(size, dtype=self._pool.dtype)
         same = self._pool.dtype == dtype
-        self._ready = self._raw if same else torch.empty(count, features, dtype=dtype)
+        self._ready = self._raw if same else torch.empty(size, dtype=dtype)
         self._scale, self._shift = _affine(task.pool, dtype)
+        self._first, self._inputs = 0, list[Tensor]()
 
     def __call__(self, live: int, step: int) -> tuple[Tensor, float]:
         """Those of the first `live` clients; valid until the next call."""
         if self._task.training.augment is not None:
             return self._task.sample(slice(0, live), step)[0].flatten(2), 1.0
-        index = self._index[step, :live]
+        place = step - self._first
+        if not (0 <= place < len(self._inputs) and live <= len(self._inputs[0])):
+            self._first, place = step, 0
+            self._inputs = list(self._load(self._index[step : step + self._chunk, :live]))
+        inputs = self._inputs[place]
+        return inputs[:live], 1.0 if isinstance(self._scale, Tensor) else self._scale
+
+    def _load(self, index: Tensor) -> Tensor:
         raw, ready = self._raw[: index.numel()], self._ready[: index.numel()]
         torch.index_select(self._pool, 0, index.reshape(-1), out=raw)
         if ready.dtype != raw.dtype:
             ready.copy_(raw)
         if self._shift is not None:
             ready.add_(self._shift)
-        scale = 1.0
         if isinstance(self._scale, Tensor):
             ready.mul_(self._scale)
-        else:
-            scale = self._scale
-        return ready.view(*index.shape, -1), scale
+        return ready.view(*index.shape, -1)
 
 
 def _affine(pool: Pool, dtype: torch.dtype) -> tuple[Tensor | float, Tensor | float | None]:
