@@ -23,6 +23,15 @@ class Change(NamedTuple):
         return "step" if self.step >= self.drift else "drift"
 
 
+def trend(rounds: int, steps: list[int]) -> Floats:
+    """Orthonormal [rounds, k]: a cubic and the given steps, all that changes slowly or at once."""
+    t = np.linspace(-1, 1, rounds)
+    columns = [t**power for power in range(4)]
+    columns += [(np.arange(rounds) >= step).astype(np.float64) for step in steps]
+    basis: Floats = np.linalg.qr(np.stack(columns, axis=1))[0]
+    return basis
+
+
 def change(table: NDArray[np.bool_]) -> Change:
     """The best step and the best line through the [clients, rounds] presence of all clients.
 

@@ -10,6 +10,7 @@ from turnout.audit.spectrum import Spectrum
 Floats = NDArray[np.float64]
 
 _REACH = 40
+_MOST = 400.0
 _LEAST_CYCLES = 3
 
 
@@ -24,18 +25,17 @@ class Peak:
     p: float
 
 
-def degrees(found: Spectrum) -> float:
-    """ν from the scatter of the spectrum, at most what independent clients give.
-
-    Clients that come and go together are worth fewer: then the pooled periodogram scatters more.
+def degrees(found: Spectrum) -> Floats:
+    """ν at every frequency: from independent clients, less where the scatter shows that they come
+    and go together, and never above 400, as no model of the surroundings is good to 5 %.
     """
-    ratio = found.ratio[3:]
-    if len(ratio) < 16 or not bool((ratio > 0).all()):
-        return max(found.weight, 1.0)
-    logs = np.log(ratio)
-    rough = np.diff(logs)  # of neighbours, so that slow misfits do not count as scatter
-    scatter = 1.4826 * float(np.median(np.abs(rough - np.median(rough)))) / np.sqrt(2)
-    return float(np.clip(1 / max(scatter, 1e-6) ** 2, 1.0, max(found.weight, 1.0)))
+    ratio, weight = found.ratio[3:], found.weight
+    together = 1.0
+    if len(ratio) >= 16 and bool((ratio > 0).all()):
+        rough = np.diff(np.log(ratio))  # of neighbours: slow misfits do not count as scatter
+        scatter = 1.4826 * float(np.median(np.abs(rough - np.median(rough)))) / np.sqrt(2)
+        together = min(1.0, 1 / (max(scatter, 1e-6) ** 2 * float(np.median(weight))))
+    return np.clip(weight * together, 1.0, _MOST)
 
 
 def surroundings(ratio: Floats, place: int, nu: float) -> tuple[float, int]:
@@ -60,10 +60,10 @@ def line(found: Spectrum) -> Peak | None:
     places = np.arange(_LEAST_CYCLES, len(ratio))
     if not len(places):
         return None
-    levels = [surroundings(ratio, int(place), nu) for place in places]
+    levels = [surroundings(ratio, place, float(nu[place])) for place in places.tolist()]
     over = np.array([ratio[place] / level for place, (level, _) in zip(places, levels, strict=True)])
     others = np.array([number for _, number in levels])
-    chance = np.minimum(1, tail(over, nu, others) * len(places))
+    chance = np.minimum(1, tail(over, nu[places], others) * len(places))
     background = np.array([level for level, _ in levels]) * found.expected[places]
     gain = np.where(chance <= max(0.01, float(chance.min())), found.power[places] - background, 0)
     best = int(np.flatnonzero(gain >= 0.5 * gain.max())[0])
@@ -79,15 +79,15 @@ def slow(found: Spectrum, avoid: int | None = None) -> Peak | None:
     reference = np.array([j for j in range(3, min(15, len(ratio))) if not avoid or j % avoid], dtype=int)
     if len(reference) < 4:
         return None
-    nu = degrees(found)
-    level = max(float(np.median(ratio[reference])) / (1 - 1 / (9 * nu)) ** 3, 1e-3)
+    nu = degrees(found)[1:3]
+    level = max(float(np.median(ratio[reference])) / (1 - 1 / (9 * float(nu[0]))) ** 3, 1e-3)
     over = ratio[1:3] / level
     chance = np.minimum(1, 2 * tail(over, nu, np.full(2, len(reference))))
     best = int(chance.argmin() if chance.min() > 0 else over.argmax())
     return Peak(best + 1, float(over[best]), float(chance[best]))
 
 
-def tail(over: Floats, nu: float, others: NDArray[np.int64]) -> Floats:
+def tail(over: Floats, nu: Floats, others: NDArray[np.int64]) -> Floats:
     """P(a ratio is so large): F with 2ν degrees above and those of a median of others below."""
     from scipy.special import fdtrc  # type: ignore[import-untyped]
 

@@ -26,7 +26,7 @@ class Period:
 def period_of(found: Spectrum, peak: Peak) -> Period | None:
     """The period of a line; None if presence a cycle apart is not alike (a step makes lines, too)."""
     rounds = found.rounds
-    excess = found.excess
+    excess, alike = found.again, found.alike
     most = min(rounds // 3, len(excess) - 2)
     # An exact cycle: the first lag at which presence comes back as surely as it ever does.
     if most >= 2:
@@ -40,13 +40,12 @@ def period_of(found: Spectrum, peak: Peak) -> Period | None:
     frequency = _refine(found, peak.place)
     lag = round(1 / frequency)
     half, half_more = round(0.5 / frequency), round(1.5 / frequency)
-    if half_more >= len(excess) or lag < 2:
+    if half_more >= len(alike):
         half_more = half
-    alike = float(np.mean(excess[max(1, lag - lag // 20) : lag + lag // 20 + 1]))
-    unlike = (excess[half] + excess[half_more]) / 2
-    if lag >= 4 and alike <= unlike:
+    near = float(np.mean(alike[max(1, lag - lag // 20) : lag + lag // 20 + 1]))
+    if lag >= 4 and near <= (alike[half] + alike[half_more]) / 2:
         return None
-    nu = degrees(found)
+    nu = float(degrees(found)[peak.place])
     strength = max(peak.ratio - 1, 1e-6)
     # var(ω) ≥ 24σ²/(A²T³) for A cos(ωt + φ) in noise of variance σ²; a line's power over the
     # noise is A²T/4σ² + 1, and ν clients share the frequency.

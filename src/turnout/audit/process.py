@@ -6,7 +6,7 @@ from math import erfc, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from turnout.audit.changes import Change, change
+from turnout.audit.changes import Change, change, trend
 from turnout.audit.history import History
 from turnout.audit.lines import Peak, line, slow
 from turnout.audit.period import Period, period_of
@@ -81,24 +81,41 @@ def fit(history: History, seed: int = 0) -> Fit:
     if len(varied) > most:
         rows = np.sort(generator(seed, "audit sample").permutation(varied)[:most])
     table, memory = history.dense(rows), correlation(history)[rows]
-    whole = spectrum(table, memory)
     if is_regularised(history):
-        return Fit(
-            "regularised", (), (_memory(history, varied),), chain(history), None, (), len(rows)
-        )
+        tests = (_memory(history, varied),)
+        return Fit("regularised", (), tests, chain(history), None, (), len(rows), _notes(history))
+    whole = spectrum(table, memory)
     peak = line(whole)
     cycle = None if peak is None else period_of(whole, peak)
-    tests = [_memory(history, varied), _test("no cycle", "power of a line over its surroundings", peak)]
+    drift, changes = None, ()
     if cycle is None or not cycle.exact:
-        tests.append(_test("no change of rates", "power of slow changes", _slow(table, memory, cycle)))
-    tests = holm(tests)
+        drift = _slow(table, memory, cycle)
+        if drift is not None and drift.p < LEVEL:
+            # A step has power at every frequency: look for a cycle in what it leaves.
+            changes = _changes(table, memory, cycle)
+            rest = spectrum(table, memory, trend(history.rounds, [each.round for each in changes]))
+            peak = line(rest)
+            cycle = None if peak is None else period_of(rest, peak)
+    found = None if cycle is None else peak
+    tests = holm(
+        [
+            _memory(history, varied),
+            _test("no cycle", "power of a frequency over its surroundings", found),
+            _test("no change of rates", "power of slow changes over what follows", drift),
+        ]
+    )
     rejected = {test.null for test in tests if test.rejected}
-    if "no cycle" not in rejected:
-        cycle = None
+    cycle = cycle if "no cycle" in rejected else None
     names = _names(rejected, cycle, history.round_s)
-    changes = _changes(table, memory, cycle) if "non-stationary" in names else ()
     return Fit(
-        names[0], tuple(names[1:]), tuple(tests), chain(history), cycle, changes, len(rows), _notes(history)
+        name=names[0],
+        also=tuple(names[1:]),
+        tests=tuple(tests),
+        chain=chain(history),
+        period=cycle,
+        changes=changes if "non-stationary" in names else (),
+        clients_used=len(rows),
+        notes=_notes(history),
     )
 
 
