@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,7 +74,9 @@ class Network:
     def kill(self, name: str) -> None:
         """As if the plug were pulled: the process and all that it has started."""
         process = self.running.pop(name)
-        os.killpg(process.pid, signal.SIGKILL)
+        for number in [process.pid, *_descendants(process.pid)]:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
         process.wait()
 
     def run(self, app: Path, **config: object) -> subprocess.Popen[bytes]:
@@ -87,30 +89,18 @@ class Network:
     def log(self, name: str) -> str:
         return (self.folder / f"{name.replace(' ', '-')}.log").read_text(errors="replace")
 
-    def children(self, command: str) -> list[int]:
-        """Processes of ours whose command line has this word in it."""
-        ours = set()
-        for process in self.running.values():
-            ours.add(process.pid)
+    def processes(self, name: str, word: str) -> list[int]:
+        """What the process of this name has started and has this word in its command line."""
         found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                group = os.getpgid(int(entry.name))
-            except (OSError, ProcessLookupError):
-                continue
-            if group in ours and command in words:
-                found.append(int(entry.name))
+        for number in _descendants(self.running[name].pid):
+            with suppress(OSError):
+                if word.encode() in Path(f"/proc/{number}/cmdline").read_bytes():
+                    found.append(number)
         return found
 
     def stop(self) -> None:
         for name in list(self.running):
-            process = self.running.pop(name)
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            process.wait()
+            self.kill(name)
 
     def _spawn(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         with open(self.folder / f"{name.replace(' ', '-')}.log", "ab") as out:
@@ -144,6 +134,23 @@ def network(folder: Path, nodes: int, **more: object) -> Iterator[Network]:
         yield some
     finally:
         some.stop()
+
+
+def _descendants(number: int) -> list[int]:
+    """Processes that this one has started, and theirs."""
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[int(entry.name)] = int(
+                (entry / "stat").read_text().rpartition(")")[2].split()[1]
+            )
+    found, ask = [], [number]
+    while ask:
+        parent = ask.pop()
+        children = [child for child, its in parents.items() if its == parent]
+        found += children
+        ask += children
+    return found
 
 
 def _toml(value: object) -> str:

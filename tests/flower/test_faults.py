@@ -223,5 +223,5 @@ def test_late_changes_of_what_clients_keep_are_counted_once(case, tmp_path):
         accepted = field.strategy._line.federation.progress.accepted[row]
         which = "pending" if rounds["pending"] == accepted else "committed"
         assert rounds[which] == accepted
-        held.append(context.state.array_records[f"turnout.{which}"][name].numpy())
+        held.append(context.state.array_records[f"turnout.{which}"][name].numpy()[0])
     np.testing.assert_allclose(mean.numpy(), np.mean(held, axis=0), rtol=1e-12, atol=1e-14)

@@ -122,7 +122,7 @@ def test_when_a_client_has_lost_what_it_kept_all_start_anew_and_the_mean_is_righ
     for context in field.grid.contexts.values():
         rounds = context.state.config_records["turnout.rounds"]
         assert rounds["generation"] == 1
-        held.append(context.state.array_records["turnout.pending"][name].numpy())
+        held.append(context.state.array_records["turnout.pending"][name].numpy()[0])
     np.testing.assert_allclose(means[name].numpy(), np.mean(held, axis=0), rtol=1e-12, atol=1e-14)
     assert field.result.train_metrics_clientapp[4]["refused"] == 1
     assert [field.result.train_metrics_clientapp[n]["delivered"] for n in (3, 4, 5)] == [6, 5, 6]
@@ -196,7 +196,8 @@ def test_means_over_a_growing_population_stay_means(name):
     kept = "control" if name == "scaffold" else "memory"
     mean = server.means[kept] if name == "scaffold" else server.memory["mean"]
     held = [
-        c.state.array_records["turnout.pending"][kept].numpy() for c in field.grid.contexts.values()
+        c.state.array_records["turnout.pending"][kept].numpy()[0]
+        for c in field.grid.contexts.values()
     ]
     np.testing.assert_allclose(mean.numpy(), np.mean(held, axis=0), rtol=1e-12, atol=1e-14)
 

@@ -10,16 +10,14 @@ from flwr.clientapp import ClientApp
 from numpy.typing import NDArray
 from torch import Tensor
 
-from turnout import round as protocol
-from turnout.algorithm import Algorithm
 from turnout.data.augment import Augmentation
 from turnout.data.pool import Pool
 from turnout.engine import choose_engine
 from turnout.engine.contract import Training
 from turnout.evaluate import Evaluator
 from turnout.flat import Layout
-from turnout.flower import kept, messages
-from turnout.flower.answers import answer_greetings, deliver, lost
+from turnout.flower import messages
+from turnout.flower.answers import Choice, answer_greetings, choose, deliver, lost, recall_vectors
 from turnout.flower.naming import Naming, stable_name
 from turnout.flower.packing import tensors
 from turnout.models import Model
@@ -31,7 +29,7 @@ LoadData = Callable[[Context], Pool | tuple[Pool, Pool]]
 
 
 def client_app(
-    algorithm: Algorithm,
+    algorithm: Choice,
     model: Model,
     load_data: LoadData,
     *,
@@ -41,6 +39,7 @@ def client_app(
 ) -> ClientApp:
     """A ClientApp that trains `model` on the client's own data by the algorithm's local rule.
 
+    The algorithm must be the server's, or a function that makes it from the run's configuration.
     `load_data(context)` returns the client's `Pool`, or a pair of pools: one to train and one to
     evaluate on. It is called for every message, so let it cache what is slow. `name(context)` is
     the client's name in the roster.
@@ -52,14 +51,15 @@ def client_app(
     def train(message: Message, context: Context) -> Message:
         ticket, means = messages.read_order(message.content)
         module, x = _receive(model, message.content)
-        vectors = kept.recall(context.state, ticket, protocol.keeps(algorithm), x)
+        chosen = choose(algorithm, context)
+        vectors = recall_vectors(chosen, context, ticket, x)
         if vectors is None:
             return lost(message, name(context), ticket)
         pool, _ = _pools(load_data(context))
         offsets = _alone(ticket.row, len(pool))
         training = Training(module, pool, offsets, ticket.seed, x.dtype, augment)
         (block,) = choose_engine(engine, training).train(
-            algorithm, ticket.broadcast(x, means), np.array([ticket.row]), lambda _: vectors
+            chosen, ticket.broadcast(x, means), np.array([ticket.row]), lambda _: vectors
         )
         metrics = MetricRecord({"num-examples": len(pool)})
         client = name(context)

@@ -1,7 +1,7 @@
 """The server's half of a client round, without the network: tickets out, answers in."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,6 +92,7 @@ class Federation:
                 share=float(share),
                 accepted=int(self.progress.accepted[row]),
                 generation=self.progress.generation,
+                last=int(self.progress.last[row]),
             )
             for row, weight, share in zip(rows, broadcast.weights, broadcast.shares, strict=True)
         ]
@@ -113,13 +114,16 @@ class Federation:
         if not ask.heeded:
             happened.note(ask, "dropped by the injected mask", at)
             return
-        server, rows = self.progress.server, np.array([ask.row])
-        self.progress.server = protocol.absorb(self.algorithm, server, rows, accepted.upload)
-        self.progress.accepted[ask.row] = ask.ticket.round
-        self.progress.delivered[ask.row] += 1
+        self._absorb([ask], accepted.upload)
         happened.taken.append(ask)
         happened.reported.append(accepted.metrics)
         happened.note(ask, "late" if late else "delivered", at, delivered=True)
+
+    def _absorb(self, asks: Sequence[Ask], upload: protocol.Upload) -> None:
+        progress, rows = self.progress, np.array([ask.row for ask in asks])
+        progress.server = protocol.absorb(self.algorithm, progress.server, rows, upload)
+        progress.accepted[rows] = progress.last[rows] = [ask.ticket.round for ask in asks]
+        progress.delivered[rows] += 1
 
     def _refuse(self, ask: Ask, refusal: RefusedError, happened: Happened, at: float) -> None:
         verb = "did not deliver" if isinstance(refusal, FailedError) else "is refused"

@@ -1,61 +1,60 @@
 """What a client keeps between rounds, in Flower's `Context.state`.
 
 Flower stores the state as soon as the client has answered, whether or not the answer ever arrives.
-So new vectors are pending first, and take the place of the committed ones only when a later order
+So new values are pending first, and take the place of the committed ones only when a later order
 says that the server accepted the round that they belong to.
 """
 
-from typing import cast
+from typing import NamedTuple, cast
 
-import torch
 from flwr.app import ConfigRecord, RecordDict
-from torch import Tensor
 
-from turnout.flower.messages import Ticket
 from turnout.flower.packing import record, tensors
 from turnout.parts.local import Tensors
 
-_COMMITTED, _PENDING, _ROUNDS = "turnout.committed", "turnout.pending", "turnout.rounds"
 NEVER = -1
 
 
-def recall(
-    state: RecordDict, ticket: Ticket, names: tuple[str, ...], like: Tensor
-) -> Tensors | None:
-    """The vectors [1, d] as the server believes them to be; None if this client has lost them.
+class Word(NamedTuple):
+    """What an order says about the past."""
 
-    Commits what is pending if the server accepted it, and drops it otherwise.
+    round: int
+    """The client round that is asked for."""
+    accepted: int
+    """The last client round whose upload the server accepted; −1 for none."""
+    generation: int = 0
+    """How often everything kept has been started anew."""
+
+
+def recall(state: RecordDict, space: str, word: Word, fresh: Tensors) -> Tensors | None:
+    """The values as the server believes them to be, `fresh` at first; None if they are lost.
+
+    Commits what is pending if the server accepted it, and drops it otherwise. `space` keeps values
+    of several kinds apart.
     """
-    if not names:
+    if not fresh:
         return {}
-    rounds = state.config_records.get(_ROUNDS, ConfigRecord())
-    current = rounds.get("generation", 0) == ticket.generation
-    if ticket.accepted == NEVER:
-        _forget(state, ticket.generation)
-        return {name: torch.zeros_like(like)[None] for name in names}
-    if current and rounds.get("pending", NEVER) == ticket.accepted:
-        state[_COMMITTED] = state.array_records[_PENDING]
-        rounds["committed"] = ticket.accepted
-    elif not current or rounds.get("committed", NEVER) != ticket.accepted:
+    committed, pending, rounds = (f"{space}.{part}" for part in ("committed", "pending", "rounds"))
+    notes = state.config_records.get(rounds, ConfigRecord())
+    current = notes.get("generation", 0) == word.generation
+    if word.accepted == NEVER:
+        state.pop(committed, None)
+        state.pop(pending, None)
+        state[rounds] = ConfigRecord({"generation": word.generation, "pending": NEVER})
+        return fresh
+    if current and notes.get("pending", NEVER) == word.accepted:
+        state[committed] = state.array_records[pending]
+        notes["committed"] = word.accepted
+    elif not current or notes.get("committed", NEVER) != word.accepted:
         return None
-    _drop_pending(state, rounds)
-    committed = tensors(state.array_records[_COMMITTED])
-    return {name: committed[name][None] for name in names}
+    state.pop(pending, None)
+    notes["pending"] = NEVER
+    values = tensors(state.array_records[committed])
+    return {name: values[name] for name in fresh}
 
 
-def pend(state: RecordDict, ticket: Ticket, vectors: Tensors) -> None:
-    """Keep `vectors` [1, d] until the server says whether it has accepted this round."""
-    state[_PENDING] = record({name: vector[0] for name, vector in vectors.items()})
-    cast(ConfigRecord, state[_ROUNDS])["pending"] = ticket.round
-
-
-def _forget(state: RecordDict, generation: int) -> None:
-    state.pop(_COMMITTED, None)
-    rounds = ConfigRecord({"generation": generation})
-    state[_ROUNDS] = rounds
-    _drop_pending(state, rounds)
-
-
-def _drop_pending(state: RecordDict, rounds: ConfigRecord) -> None:
-    state.pop(_PENDING, None)
-    rounds["pending"] = NEVER
+def pend(state: RecordDict, space: str, word: Word, values: Tensors) -> None:
+    """Keep `values` until the server says whether it has accepted this round."""
+    if values:
+        state[f"{space}.pending"] = record(values)
+        cast(ConfigRecord, state[f"{space}.rounds"])["pending"] = word.round

@@ -11,6 +11,7 @@ import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from torch import Tensor
 
+from turnout.flower.kept import Word
 from turnout.flower.packing import record, tensors
 from turnout.parts.local import Tensors
 from turnout.round import Broadcast
@@ -32,9 +33,21 @@ class Ticket(NamedTuple):
     weight: float
     share: float
     accepted: int
-    """The last client round whose upload the server accepted from this client; −1 for none."""
+    """The last client round accepted from this client since `generation` began; −1 for none."""
     generation: int
     """How often what clients keep has been started anew."""
+    last: int
+    """The last client round ever accepted from this client; −1 for none."""
+
+    @property
+    def vectors(self) -> Word:
+        """What is said about the vectors that clients keep."""
+        return Word(self.round, self.accepted, self.generation)
+
+    @property
+    def history(self) -> Word:
+        """What is said about a client's own participation history, which is never started anew."""
+        return Word(self.round, self.last)
 
     def broadcast(self, x: Tensor, means: Tensors) -> Broadcast:
         return Broadcast(

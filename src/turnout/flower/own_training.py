@@ -10,8 +10,8 @@ from torch import Tensor
 from turnout import round as protocol
 from turnout.algorithm import Algorithm
 from turnout.errors import InputError
-from turnout.flower import kept, messages
-from turnout.flower.answers import answer_greetings, deliver, lost
+from turnout.flower import messages
+from turnout.flower.answers import Choice, answer_greetings, choose, deliver, lost, recall_vectors
 from turnout.flower.naming import Naming, stable_name
 from turnout.flower.packing import Packing, tensors
 from turnout.parts.local import LocalRule
@@ -20,7 +20,7 @@ Train = Callable[[Message, Context], Message]
 
 
 def train(
-    app: ClientApp, algorithm: Algorithm, *, name: Naming = stable_name
+    app: ClientApp, algorithm: Choice, *, name: Naming = stable_name
 ) -> Callable[[Train], Train]:
     """Use in place of `@app.train()`, and keep the function below it as it is.
 
@@ -28,11 +28,8 @@ def train(
     model under "arrays" and its metrics under "metrics", as in Flower's own examples. Its step
     size, epochs and batches are its own business; the algorithm's local rule is not used.
     """
-    if algorithm.local.rule.kept:
-        raise InputError(
-            f"{algorithm.name} steers every local step, which a training loop of one's own does "
-            "not let it; use client_app, or an algorithm without control variates"
-        )
+    if isinstance(algorithm, Algorithm):
+        _require_free_steps(algorithm)
     answer_greetings(app, name)
 
     def around(own: Train) -> Train:
@@ -41,14 +38,15 @@ def train(
             ticket, means = messages.read_order(message.content)
             packing = Packing.of(message.content.array_records["arrays"])
             x = packing.start
-            vectors = kept.recall(context.state, ticket, protocol.keeps(algorithm), x)
+            chosen = _require_free_steps(choose(algorithm, context))
+            vectors = recall_vectors(chosen, context, ticket, x)
             if vectors is None:
                 return lost(message, name(context), ticket)
             answer = own(message, context)
             if answer.has_error():
                 return answer
             there = packing.layout.flatten(tensors(answer.content.array_records["arrays"])).to(x)
-            ended = replace(algorithm, local=replace(algorithm.local, rule=_end_at(there)))
+            ended = replace(chosen, local=replace(chosen.local, rule=_end_at(there)))
             upload, after = protocol.client_step(
                 ended, ticket.broadcast(x, means), _NoSteps(), vectors
             )
@@ -58,6 +56,15 @@ def train(
         return own
 
     return around
+
+
+def _require_free_steps(algorithm: Algorithm) -> Algorithm:
+    if algorithm.local.rule.kept:
+        raise InputError(
+            f"{algorithm.name} steers every local step, which a training loop of one's own does "
+            "not let it; use client_app, or an algorithm without control variates"
+        )
+    return algorithm
 
 
 def _end_at(there: Tensor) -> LocalRule:

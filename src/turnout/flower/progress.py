@@ -24,6 +24,8 @@ class Progress:
     """State of an injected participation process."""
     accepted: NDArray[np.int64]
     """[N]: the last client round whose upload was accepted, since `generation` began; or −1."""
+    last: NDArray[np.int64]
+    """[N]: the last client round whose upload was ever accepted; or −1."""
     delivered: NDArray[np.int64]
     """[N]: how often each client's update was taken in."""
     generation: int = 0
@@ -41,6 +43,7 @@ def begin(
         server=protocol.start(algorithm, x, clients, shares),
         presence=presence,
         accepted=np.full(clients, NEVER, dtype=np.int64),
+        last=np.full(clients, NEVER, dtype=np.int64),
         delivered=np.zeros(clients, dtype=np.int64),
     )
 
@@ -101,6 +104,7 @@ def grow(algorithm: Algorithm, progress: Progress, clients: int) -> Progress:
         progress,
         server=server,
         accepted=_padded(progress.accepted, clients, NEVER),
+        last=_padded(progress.last, clients, NEVER),
         delivered=_padded(progress.delivered, clients, 0),
     )
 

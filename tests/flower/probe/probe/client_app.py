@@ -1,14 +1,17 @@
-"""Plays the case that the order names."""
+"""Plays the case that the order names, with the faults that the run's configuration names."""
+
+import time
 
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
-from probe import task
 from tests.conformance.cases import CASES, logistic
 from tests.flower.federations import own_data
 
+from probe import task
 from turnout.flower import client_app
 from turnout.flower.answers import answer_greetings
 from turnout.flower.naming import stable_name
+from turnout.flower.packing import record, tensors
 
 app = ClientApp()
 answer_greetings(app, stable_name)
@@ -16,6 +19,17 @@ answer_greetings(app, stable_name)
 
 @app.train()
 def train(message: Message, context: Context) -> Message:
-    case = CASES[str(message.content.config_records["config"]["case"])]
+    config, client = message.content.config_records["config"], stable_name(context)
+    faults = dict(f.split("=") for f in str(context.run_config["faults"]).split())
+    fault = faults.get(f"{client}@{config['server-round']}", "none")
+    if fault == "raises":
+        raise RuntimeError("no data today")
+    if fault.startswith("sleeps"):
+        time.sleep(float(fault.removeprefix("sleeps:")))
+    case = CASES[str(config["case"])]
     world = task.world(int(context.run_config["clients"]))
-    return client_app(case, logistic(), own_data(world))(message, context)
+    answer = client_app(case, logistic(), own_data(world))(message, context)
+    if fault == "nan":
+        vectors = tensors(answer.content.array_records["update"])
+        answer.content["update"] = record({n: v * float("nan") for n, v in vectors.items()})
+    return answer

@@ -5,10 +5,10 @@ from tests.conformance.cases import classification
 
 from turnout.world import World
 
-DELIVERED = np.array([[1, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]], dtype=bool)
-ASKED = np.array([[1, 1, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]], dtype=bool)
+DELIVERED = np.array([[1, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], dtype=bool)
+ASKED = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], dtype=bool)
 
 
 def world(clients: int) -> World:
-    sizes = (3, 5, 8)[:clients]
+    sizes = (3, 5, 8, 4)[:clients]
     return classification(DELIVERED[:, :clients], ASKED[:, :clients], sizes)
