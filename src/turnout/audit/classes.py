@@ -1,0 +1,76 @@
+"""Which classes clients hold: counts from a file, matched to the clients of a log."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnout.audit.columns import Columns, read_columns
+from turnout.audit.history import History
+from turnout.audit.values import whole
+from turnout.errors import InputError, require
+
+_CLIENT = ("client", "client_id", "cid", "device", "device_id", "user", "user_id", "node", "name")
+_CLASS, _COUNT = ("class", "label", "target"), ("count", "samples", "n", "number")
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCounts:
+    counts: NDArray[np.int64]
+    """[clients, classes]"""
+    names: tuple[str, ...]
+
+    @property
+    def mix(self) -> NDArray[np.float64]:
+        """Shares of the classes in each client's data; rows of clients without data are 0."""
+        return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+
+
+def read_classes(path: str | Path, history: History) -> ClassCounts:
+    """From CSV or Parquet: client, class, count in a line each; or client and a column a class."""
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"{file} cannot be read: there is no such file")
+    columns = read_columns(file)
+    client = columns.find(_CLIENT)
+    if client is None:
+        raise InputError(f"{file} has no column 'client'; it must say whose the counts are")
+    rows = _rows(columns, client, history)
+    label, count = columns.find(_CLASS), columns.find(_COUNT)
+    if label is not None and count is not None:
+        words = np.array([str(v).strip() for v in columns.values[label].to_pylist()])
+        names, which = np.unique(words, return_inverse=True)
+        if all(name.isdecimal() for name in names):
+            order = np.argsort(names.astype(np.int64), kind="stable")
+            rank = np.empty(len(order), dtype=np.int64)
+            rank[order] = np.arange(len(order))
+            names, which = names[order], rank[which]
+        table = np.zeros((history.clients, len(names)), dtype=np.int64)
+        np.add.at(table, (rows, which), whole(columns, count))
+        return _checked(file, table, [str(name) for name in names])
+    kinds = [name for name in columns.values if name != client]
+    table = np.zeros((history.clients, len(kinds)), dtype=np.int64)
+    for k, name in enumerate(kinds):
+        np.add.at(table[:, k], rows, whole(columns, name))
+    return _checked(file, table, kinds)
+
+
+def _checked(file: Path, table: NDArray[np.int64], names: list[str]) -> ClassCounts:
+    require(bool(names), f"the number of classes in {file}", 0, "at least 1")
+    require(int(table.sum()) > 0, f"the number of samples in {file}", 0, "at least 1")
+    return ClassCounts(table, tuple(names))
+
+
+def _rows(columns: Columns, client: str, history: History) -> NDArray[np.int64]:
+    words = [str(value).strip() for value in columns.values[client].to_pylist()]
+    if history.names is None:
+        known = {str(n): n for n in range(history.clients)}
+        right = f"a client's number, from 0 to {history.clients - 1}"
+    else:
+        known = {name: row for row, name in enumerate(history.names)}
+        right = "a client of the log"
+    for place, word in enumerate(words):
+        if word not in known:
+            require(False, columns.where(client, place), word, right)
+    return np.array([known[word] for word in words], dtype=np.int64)
