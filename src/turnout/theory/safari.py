@@ -194,6 +194,7 @@ def theorem_5(
     4.0
     """
     lr, rate = _theorem_5_rates(constants, local_steps, assistance_lr)
+    conditions = _theorem_5_conditions(constants, q, local_steps, per_round, assistance_lr, lr)
     moved = _moved(constants, local_steps, lr)
     L, mu, K = constants.smoothness, constants.convexity, local_steps
     terms = {
@@ -206,7 +207,7 @@ def theorem_5(
         "SAFARI, Theorem 5",
         "E‖x_R − x*‖²",
         {"start, (1 − η̄)^R·‖x_0 − x*‖²": _start(rate, rounds, distance), **terms},
-        *_theorem_5_conditions(constants, q, K, per_round, assistance_lr, lr),
+        *conditions,
         at_most("ζ = 0: all can come (not in the paper)", q * _bias(constants), 0.0),
     )
 
@@ -231,6 +232,7 @@ def theorem_5_mended(
     (0.5, 'clients that never come, 4qζ²/μ²')
     """
     lr, rate = _theorem_5_rates(constants, local_steps, assistance_lr)
+    conditions = _theorem_5_conditions(constants, q, local_steps, per_round, assistance_lr, lr)
     moved = _moved(constants, local_steps, lr)
     L, mu, K = constants.smoothness, constants.convexity, local_steps
     terms = {
@@ -244,7 +246,7 @@ def theorem_5_mended(
         "SAFARI, Theorem 5, mended",
         "E‖x_R − x*‖²",
         {"start, (1 − η̄)^R·‖x_0 − x*‖²": _start(rate, rounds, distance), **terms},
-        *_theorem_5_conditions(constants, q, K, per_round, assistance_lr, lr),
+        *conditions,
     )
 
 
