@@ -1,0 +1,62 @@
+"""`turnout run` and `turnout demo`: run an experiment, then show what came of it."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from turnout.cli.progress import progress
+from turnout.cli.screen import print_summary, say, stderr, stdout
+from turnout.experiments.config import Config
+from turnout.experiments.files import json_text
+from turnout.experiments.findings import findings
+from turnout.experiments.read import read
+from turnout.experiments.run import Outcome, run_experiment
+from turnout.experiments.summary import as_json
+
+
+def execute(file: Path, changes: Sequence[str], out: Path | None, quiet: bool, json: bool) -> int:
+    """Run the experiment in `file`; the exit code."""
+    # So that "package.module:function" finds what lies beside the user, as with `python -m`.
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    outcome = _run(read(file, changes), out, quiet, json)
+    return _end(outcome, quiet)
+
+
+def demonstrate(out: Path | None, changes: Sequence[str], quiet: bool, json: bool) -> int:
+    """Run the demo, and say what its numbers show; the exit code."""
+    with as_file(files("turnout.experiments") / "demo.toml") as file:
+        config = read(file, changes)
+    outcome = _run(config, out, quiet, json)
+    if not (quiet or json):
+        say("")
+        for sentence in findings(outcome.summary):
+            say(sentence)
+    return _end(outcome, quiet)
+
+
+def _run(config: Config, out: Path | None, quiet: bool, json: bool) -> Outcome:
+    with progress(config, quiet or json) as watch:
+        outcome = run_experiment(config, out, watch)
+    if json:
+        report = {
+            "out": str(outcome.results.folder),
+            "summary": as_json(outcome.summary),
+            "diverged": outcome.failures,
+        }
+        stdout().out(json_text(report), end="", highlight=False)
+    elif not quiet:
+        print_summary(outcome.summary)
+    return outcome
+
+
+def _end(outcome: Outcome, quiet: bool) -> int:
+    console = stderr()
+    for sentence in outcome.failures:
+        say(f"turnout: {sentence}", console)
+    if not quiet:
+        what = "Metrics, models and plots" if outcome.plots else "Metrics and models"
+        say(f"{what}: {outcome.results.folder}", console)
+    return 1 if outcome.failures else 0

@@ -1,0 +1,176 @@
+"""A cell: one algorithm with one seed, played to the end and written to its folder."""
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from safetensors.torch import save
+
+from turnout import round as protocol
+from turnout.algorithm import Algorithm
+from turnout.evaluate import Evaluator, Metrics
+from turnout.experiments.config import RunSection
+from turnout.experiments.files import json_line, json_text, replace, write
+from turnout.experiments.world import Setting
+from turnout.participation import Log, export
+from turnout.simulator import (
+    Cadence,
+    DivergenceError,
+    Progress,
+    Round,
+    Simulation,
+    advance,
+    begin,
+    client_table,
+    measure,
+)
+
+Watch = Callable[[Round, Metrics | None], None]
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+LOG_ENTRIES = 1_000_000_000
+"""Participation is replayed for the log up to so many rounds × clients, then cut off."""
+
+
+class Cell(NamedTuple):
+    label: str
+    algorithm: Algorithm
+    seed: int
+    setting: Setting
+    folder: Path
+
+
+def simulation_of(cell: Cell, run: RunSection) -> Simulation:
+    """What the cell simulates; an `InputError` if its parts do not go together."""
+    world, model, augment = cell.setting
+    return Simulation.of(
+        cell.algorithm, world, model, cell.seed, run.engine, DTYPES[run.dtype], augment
+    )
+
+
+def run_cell(cell: Cell, run: RunSection, watch: Watch | None = None) -> None:
+    """Play all rounds, writing metrics as they come and the rest at the end."""
+    simulation = simulation_of(cell, run)
+    cadence = Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, run.rounds)
+    evaluator = simulation.evaluator(run.client_samples)
+    progress = begin(simulation)
+    cell.folder.mkdir(parents=True, exist_ok=True)
+    engine = type(simulation.engine).__name__.lower()
+    about = {"algorithm": cell.label, "method": repr(cell.algorithm), "seed": cell.seed}
+    about |= {"engine": engine, "memory": cell.algorithm.memory is not None, "rounds": run.rounds}
+    _status(cell, about, "running", 0)
+    last, diverged = progress.server.x, None
+    seconds = evaluating = 0.0
+    with (
+        open(cell.folder / "metrics.jsonl", "w", encoding="utf-8") as metrics_file,
+        open(cell.folder / "timing.jsonl", "w", encoding="utf-8") as timing_file,
+    ):
+        for _ in range(run.rounds):
+            began = perf_counter()
+            try:
+                happened = advance(simulation, progress)
+            except DivergenceError as error:
+                diverged = error
+                break
+            trained = perf_counter()
+            last = progress.server.x
+            metrics = measure(evaluator, cadence, progress, happened)
+            seconds += trained - began
+            evaluating += perf_counter() - trained
+            if metrics is not None:
+                _append(metrics_file, metrics)
+                timing = {"seconds": seconds, "evaluating": evaluating}
+                _append(timing_file, {"round": metrics["round"], **timing})
+            if watch is not None:
+                watch(happened, metrics)
+    done = run.rounds if diverged is None else diverged.round
+    _keep(cell, simulation, evaluator, progress, last, done)
+    if diverged is None:
+        _status(cell, about, "done", done)
+    else:
+        _status(cell, about, "diverged", done)
+
+
+def _append(file: io.TextIOWrapper, values: dict[str, Any]) -> None:
+    file.write(json_line(values) + "\n")
+    file.flush()
+
+
+def _status(cell: Cell, about: dict[str, Any], status: str, round: int) -> None:
+    write(cell.folder / "status.json", json_text({**about, "status": status, "round": round}))
+
+
+def _keep(
+    cell: Cell,
+    simulation: Simulation,
+    evaluator: Evaluator,
+    progress: Progress,
+    x: torch.Tensor,
+    rounds: int,
+) -> None:
+    """What there is at the end: model, clients, classes, and who was there."""
+    training = simulation.training
+    write(
+        cell.folder / "model.safetensors",
+        save(training.layout.state_dict(x, training.model.module)),
+    )
+    scores = evaluator.clients(x)
+    write(cell.folder / "clients.csv", _csv(client_table(simulation, progress, scores)))
+    if training.model.classification:
+        write(cell.folder / "classes.csv", _csv(_class_table(simulation, evaluator, progress, x)))
+    if rounds:
+        log = participation_log(simulation, rounds)
+        replace(cell.folder / "participation.parquet", lambda draft: export(log, draft))
+
+
+def _class_table(
+    simulation: Simulation, evaluator: Evaluator, progress: Progress, x: torch.Tensor
+) -> list[dict[str, Any]]:
+    world = simulation.world
+    accuracy = evaluator.classes(x)
+    labels = world.train.targets.numpy()
+    came = np.repeat(progress.delivered > 0, np.diff(world.offsets))
+    held, seen = (
+        np.bincount(labels[rows], minlength=len(accuracy)) for rows in (slice(None), came)
+    )
+    return [
+        {"class": c, "samples": int(held[c]), "samples_seen": int(seen[c]), "accuracy": value}
+        for c, value in enumerate(accuracy)
+    ]
+
+
+def participation_log(simulation: Simulation, rounds: int) -> Log:
+    """Who was asked and who delivered, replayed: both are functions of the seed.
+
+    So nothing needs to be kept while the cell runs, and a resumed one has the same log. In a round
+    that the server trains by itself nobody is asked.
+    """
+    world = simulation.world
+    rounds = max(1, min(rounds, LOG_ENTRIES // world.clients))
+    who, when, arrived = [], [], []
+    for t, came in enumerate(world.participation.rounds(rounds)):
+        if protocol.asks_clients(simulation.algorithm, simulation.training.seed, t):
+            who.append(came.cohort)
+            when.append(np.full(len(came.cohort), t))
+            arrived.append(np.isin(came.cohort, came.delivered, assume_unique=True))
+    none = np.zeros(0, dtype=np.int64)
+    return Log(
+        rounds,
+        world.clients,
+        np.concatenate([none, *when]),
+        np.concatenate([none, *who]),
+        np.concatenate([none.astype(bool), *arrived]),
+    )
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({k: "" if v is None else v for k, v in row.items()} for row in rows)
+    return text.getvalue()

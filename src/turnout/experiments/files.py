@@ -1,0 +1,47 @@
+"""Files that are whole or not there: written under another name, then renamed."""
+
+import json
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Put `content` in the file `path`, which never holds only a part of it."""
+    data = content.encode() if isinstance(content, str) else content
+    replace(path, lambda draft: draft.write_bytes(data))
+
+
+def replace(path: Path, make: Callable[[Path], Any]) -> None:
+    """Let `make` write a file, and give it the name `path` when it is done."""
+    # The ending stays: some writers choose the form by it.
+    draft = path.with_name(f".writing-{os.getpid()}-{path.name}")
+    try:
+        make(draft)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def json_line(values: Any) -> str:
+    """JSON on one line; what is not finite becomes null, which JSON can say.
+
+    >>> json_line({"loss": float("inf"), "round": 3})
+    '{"loss": null, "round": 3}'
+    """
+    return json.dumps(_finite(values), ensure_ascii=False, allow_nan=False)
+
+
+def json_text(values: Any) -> str:
+    """JSON for people, with a newline at the end."""
+    return json.dumps(_finite(values), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+
+def _finite(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _finite(value) for key, value in node.items()}
+    if isinstance(node, list | tuple):
+        return [_finite(value) for value in node]
+    return None if isinstance(node, float) and not math.isfinite(node) else node
