@@ -1,0 +1,98 @@
+"""`turnout reproduce`: the papers' tables and figures from the command line."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from turnout.errors import InputError, choose, require
+from turnout.reproduce.item import SCALES, catalogue, find, read_item
+from turnout.reproduce.kinds import reproduce as make
+from turnout.reproduce.report import keep, plain
+from turnout.reproduce.request import Request
+from turnout.reproduce.run import Told
+
+
+def reproduce(
+    paper: Annotated[str | None, typer.Argument(help="safari, fedau or amplified")] = None,
+    item: Annotated[
+        str | None, typer.Argument(help="a table or figure, or the beginning of its name")
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="name all items")] = False,
+    scale: Annotated[
+        str, typer.Option(help="paper: as printed; laptop: up to two hours; smoke: seconds")
+    ] = "laptop",
+    seeds: Annotated[
+        int | None, typer.Option(help="how many; as many as the scale has, unless given")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="where results and finished cells are kept")] = Path(
+        "runs/reproduce"
+    ),
+    workers: Annotated[int, typer.Option(help="processes; each trains one cell at a time")] = 1,
+    show: Annotated[bool, typer.Option("--show", help="print the item's file and stop")] = False,
+) -> None:
+    """A table or figure of a paper: its value, ours, and a verdict for each cell.
+
+    Cells that are done are kept, so that an interrupted command goes on where it stopped, and
+    items that share cells train them once.
+    """
+    if listing or paper is None:
+        typer.echo(contents())
+        return
+    if item is None:
+        raise InputError(
+            f"item is missing; for {choose('paper', paper, catalogue())} it must be one of "
+            + ", ".join(catalogue()[paper])
+        )
+    choose("scale", scale, SCALES)
+    require(seeds is None or seeds >= 1, "seeds", seeds, "at least 1")
+    require(workers >= 1, "workers", workers, "at least 1")
+    found = find(paper, item)
+    for each in found:
+        if show:
+            typer.echo(catalogue()[paper][each.name].read_text(encoding="utf-8"))
+            continue
+        report = make(Request(each, scale, seeds, out / "cells", workers, _say))
+        typer.echo("\n" + plain(report))
+        for path in keep(report, out / paper):
+            typer.echo(f"  {path}")
+
+
+def contents() -> str:
+    """All items with their titles.
+
+    >>> "table-1-mnist" in contents()
+    True
+    """
+    lines = []
+    for paper, known in catalogue().items():
+        lines.append(paper)
+        for name, file in known.items():
+            title = read_item(paper, name, file.read_text(encoding="utf-8")).about.title
+            lines.append(f"  {name:<22} {title}")
+    return "\n".join(lines)
+
+
+def _say(told: Told) -> None:
+    """One line a cell: what it came to, how many are done, and when the last will be."""
+    record, where = told.record, " · ".join(told.cell.point.values())
+    accuracy = record["metrics"][-1].get("test_accuracy") if record["metrics"] else None
+    came = record["status"] if accuracy is None else f"{100 * accuracy:.1f} %"
+    print(  # noqa: T201 (progress, beside the results on standard output)
+        f"{told.done}/{told.total}  {where}, seed {told.cell.seed}: {came} after "
+        f"{record['seconds'] + record['evaluating']:.0f} s; {_duration(told.left)} left",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _duration(seconds: float) -> str:
+    """A rough time.
+
+    >>> _duration(42), _duration(600), _duration(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,171 @@
+"""Play one cell from its configuration to a record: a plain value, which the cache keeps."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save
+
+from turnout import checkpoint
+from turnout.evaluate import Evaluator, Metrics
+from turnout.experiments.cells import DTYPES
+from turnout.experiments.config import Config, DataSection
+from turnout.experiments.directory import versions
+from turnout.experiments.files import json_line, write
+from turnout.experiments.methods import algorithm, methods
+from turnout.experiments.world import PROBLEMS, Given, given_data, setting
+from turnout.reproduce.grid import Cell, content
+from turnout.simulator import (
+    Cadence,
+    DivergenceError,
+    Progress,
+    Simulation,
+    advance,
+    begin,
+    client_table,
+    measure,
+    restore,
+)
+
+Record = dict[str, Any]
+Tell = Callable[[int, int], None]
+"""(rounds done, of so many)"""
+
+SAVE_EVERY = 120.0
+"""Seconds between checkpoints of a cell that takes longer than that."""
+_SMALL = 8
+"""Models of so few numbers are recorded whole: the path is what is looked at."""
+
+
+class Playing(NamedTuple):
+    """What moves while a cell is played, beside the simulation's own progress."""
+
+    metrics: list[Metrics]
+    seconds: float
+    evaluating: float
+
+
+@lru_cache(maxsize=1)
+def _given(data: str, seed: int) -> Given:
+    return given_data(DataSection.model_validate_json(data), seed)
+
+
+def simulation_of(config: Config) -> Simulation:
+    """What the configuration of one method and one seed simulates."""
+    (seed,) = config.run.seeds
+    # All seeds and partitions share the data set itself, which is what takes long to load.
+    source = config.data
+    if source.name not in PROBLEMS:
+        source = source.model_copy(update={"partition": None, "auxiliary": None, "seed": None})
+    given = _given(source.model_dump_json(), seed if source.name in PROBLEMS else 0)
+    world, model, augment = setting(config, seed, given)
+    (method,) = methods(config).values()
+    built = algorithm(method, world.participation.rates)
+    run = config.run
+    return Simulation.of(built, world, model, seed, run.engine, DTYPES[run.dtype], augment)
+
+
+def play(cell: Cell, folder: Path, tell: Tell | None = None) -> Record:
+    """Play the cell, or what is left of it; its model is kept beside the record, as a start."""
+    simulation = simulation_of(cell.config)
+    run, first = cell.config.run, 0 if cell.after is None else cell.after.rounds
+    last = first + run.rounds
+    cadence = Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, last)
+    evaluator = simulation.evaluator(run.client_samples)
+    place = folder / f"{cell.key}.partial"
+    progress, playing = _resumed(simulation, place) or (_started(simulation, cell, folder), None)
+    metrics, seconds, evaluating = playing or Playing([], 0.0, 0.0)
+    if not metrics and simulation.training.layout.size <= _SMALL:
+        metrics.append({"round": first, "x": progress.server.x.tolist()})
+    last_good, status, saved = progress.server.x, "done", perf_counter()
+    while progress.server.round < last:
+        began = perf_counter()
+        try:
+            happened = advance(simulation, progress)
+        except DivergenceError:
+            status = "diverged"
+            break
+        trained = perf_counter()
+        last_good = progress.server.x
+        found = measure(evaluator, cadence, progress, happened)
+        if found is not None:
+            if simulation.training.layout.size <= _SMALL:
+                found["x"] = last_good.tolist()
+            metrics.append(found)
+        seconds += trained - began
+        evaluating += perf_counter() - trained
+        if tell is not None:
+            tell(progress.server.round - first, run.rounds)
+        if perf_counter() - saved > SAVE_EVERY:
+            notes = {"metrics": metrics, "seconds": seconds, "evaluating": evaluating}
+            checkpoint.save(place, progress.server.round, progress, notes)
+            saved = perf_counter()
+    record = _record(cell, simulation, evaluator, progress, last_good)
+    record |= {"status": status, "round": progress.server.round, "metrics": metrics}
+    record |= {"seconds": seconds, "evaluating": evaluating}
+    training = simulation.training
+    if cell.after is None and cell.point.get("method") == "warm-up":
+        state = training.layout.state_dict(last_good, training.model.module)
+        write(folder / f"{cell.key}.safetensors", save(state))
+    return record
+
+
+def _started(simulation: Simulation, cell: Cell, folder: Path) -> Progress:
+    """The state before the cell's first round: of a new run, or after the warm-up."""
+    if cell.after is None:
+        return begin(simulation)
+    training, rounds = simulation.training, cell.after.rounds
+    module = training.model.module
+    module.load_state_dict(load_file(folder / f"{cell.after.key}.safetensors"))
+    progress = begin(simulation, training.layout.flatten(module).clone())
+    # The clock goes on: who shows up, and with which mini-batches, is as if nothing had changed.
+    for t in range(rounds):
+        _, progress.presence = simulation.world.participation.step(progress.presence, t)
+    progress.server = replace(progress.server, round=rounds, client_round=rounds)
+    return progress
+
+
+def _resumed(simulation: Simulation, place: Path) -> tuple[Progress, Playing] | None:
+    found = checkpoint.load(place) if place.is_dir() else None
+    if found is None:
+        return None
+    return restore(simulation, found.tree), Playing(**found.notes)
+
+
+def _record(
+    cell: Cell, simulation: Simulation, evaluator: Evaluator, progress: Progress, x: torch.Tensor
+) -> Record:
+    world = simulation.world
+    scores = evaluator.clients(x)
+    record: Record = {
+        "key": cell.key,
+        "config": content(cell),
+        "seed": cell.seed,
+        "engine": type(simulation.engine).__name__.lower(),
+        "clients": client_table(simulation, progress, scores),
+        "versions": versions(),
+    }
+    if not simulation.training.model.classification:
+        return record
+    counted = world.train.classes or 0
+    owner = np.repeat(np.arange(world.clients), np.diff(world.offsets))
+    held = np.zeros((world.clients, counted))
+    np.add.at(held, (owner, world.train.targets.numpy()), 1)
+    accuracy = np.array([a if a is not None else 0.0 for a in evaluator.classes(x)])
+    # A client's test data are the test set, mixed as its own data are.
+    on_test = held @ accuracy / held.sum(1)
+    for row, value in zip(record["clients"], on_test, strict=True):
+        row["test_accuracy"] = float(value)
+    came = progress.delivered > 0
+    record["classes"] = [float(a) for a in accuracy]
+    record["classes_covered"] = int((held[came].sum(0) > 0).sum())
+    return record
+
+
+def line(record: Record) -> str:
+    return json_line(record) + "\n"

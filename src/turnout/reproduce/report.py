@@ -1,0 +1,129 @@
+"""What an item comes down to, whatever its kind; on the terminal and in files."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from matplotlib.figure import Figure
+
+from turnout.experiments.directory import versions
+from turnout.experiments.files import write
+from turnout.experiments.style import save, settings
+from turnout.reproduce.item import Item
+from turnout.reproduce.judge import Entry, counts
+from turnout.reproduce.table import Text
+
+
+class Report(NamedTuple):
+    item: Item
+    scale: str
+    command: str
+    shown: Text
+    """The table: a row of headings, then the others."""
+    rows: list[dict[str, Any]]
+    entries: Sequence[Entry]
+    """What has been judged."""
+    figure: Figure | None = None
+    notes: Sequence[str] = ()
+    seconds: float = 0.0
+    """Of training, over all cells, by one process."""
+
+    @property
+    def heading(self) -> str:
+        return f"{self.item.title}: {self.item.about.title}"
+
+    @property
+    def tally(self) -> str:
+        """The verdicts in a line.
+
+        The marks stand in the table too.
+        """
+        found = counts(self.entries)
+        total = sum(found.values())
+        if not total:
+            return "nothing that the paper prints to compare with"
+        marks = zip(found.items(), "=~≠", strict=True)
+        return f"of {total}: " + ", ".join(f"{n} {name} ({mark})" for (name, n), mark in marks)
+
+    @property
+    def details(self) -> list[str]:
+        """What differs, and what matches by its spread only."""
+        return [
+            f"{entry.row or entry.column}{', ' + entry.column if entry.row and entry.column else ''}: "
+            f"{entry.ours} against {entry.paper}: {entry.verdict} {entry.why}".rstrip()
+            for entry in self.entries
+            if entry.verdict == "differs" or entry.why == "by the spread"
+        ]
+
+
+def plain(report: Report) -> str:
+    """Aligned text."""
+    about, scale = report.item.about, report.item.scales[report.scale]
+    lines = [
+        report.heading,
+        f"{about.unit}; ours (the paper's); scale {report.scale}: {scale.says}",
+    ]
+    lines += ["", *_aligned(report.shown), "", report.tally]
+    lines += [f"  {detail}" for detail in report.details]
+    return "\n".join([*lines, *report.notes]) + "\n"
+
+
+def _aligned(rows: Text) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [f"{text:<{width}}" for text, width in zip(row, widths, strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def markdown(report: Report, stem: str) -> str:
+    """The report as a section of a document."""
+    about, scale = report.item.about, report.item.scales[report.scale]
+    head, *body = report.shown
+    table = [head, ["---"] * len(head), *body]
+    lines = [f"## {report.heading}", "", f"`{report.command}`", ""]
+    lines += [
+        f"Scale *{report.scale}*: {scale.says}. In the table: {about.unit}, ours (the paper's)."
+    ]
+    if about.note:
+        lines += ["", " ".join(about.note.split())]
+    lines += [
+        "",
+        *("| " + " | ".join(row) + " |" for row in table),
+        "",
+        f"Verdicts {report.tally}.",
+    ]
+    if report.details:
+        lines += ["", *(f"- {detail}" for detail in report.details)]
+    if report.notes:
+        lines += ["", *report.notes]
+    if report.figure is not None:
+        lines += ["", f"![{about.title}]({stem}.svg)"]
+    found = versions()
+    software = ", ".join(f"{n} {found[n]}" for n in ("turnout", "python", "torch", "numpy"))
+    lines += ["", f"{report.seconds / 60:.1f} minutes of training in all; {software}."]
+    return "\n".join(lines) + "\n"
+
+
+def as_csv(rows: Sequence[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: "" if v is None else v for key, v in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def keep(report: Report, folder: Path) -> list[Path]:
+    """Write the report's files and say which."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = folder / f"{report.item.name}-{report.scale}"
+    paths = [stem.with_suffix(".md"), stem.with_suffix(".csv")]
+    write(paths[0], markdown(report, stem.name))
+    write(paths[1], as_csv(report.rows))
+    if report.figure is not None:
+        with settings():
+            paths += save(report.figure, stem)
+    return paths

@@ -1,0 +1,37 @@
+"""What has been asked for: an item, at a scale, with so many seeds, into a folder."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from turnout.reproduce.grid import Cell, cells
+from turnout.reproduce.item import Item
+from turnout.reproduce.play import Tell
+from turnout.reproduce.run import Played, Told, play_all
+
+
+class Request(NamedTuple):
+    item: Item
+    scale: str
+    seeds: int | None
+    folder: Path
+    """Where cells are kept."""
+    workers: int = 1
+    told: Callable[[Told], None] | None = None
+    tell: Tell | None = None
+
+    @property
+    def command(self) -> str:
+        seeds = "" if self.seeds is None else f" --seeds {self.seeds}"
+        return f"turnout reproduce {self.item.title} --scale {self.scale}{seeds}"
+
+    def play(self, chosen: list[Cell] | None = None) -> list[Played]:
+        """The results of these cells; of all of the item's, unless given."""
+        if chosen is None:
+            chosen = cells(self.item, self.scale, self.seeds)
+        return play_all(chosen, self.folder, self.workers, self.told, self.tell)
+
+
+def seconds(played: list[Played]) -> float:
+    """Of training, each cell once."""
+    return sum({p.record["key"]: float(p.record["seconds"]) for p in played}.values())
