@@ -190,9 +190,10 @@ def test_a_lost_update_is_a_missed_round() -> None:
     assert lossy == walk(fedau(cutoff=2, local=HALF), [0, 4], TRACE, 8)
 
 
-def test_a_round_of_the_server_is_not_a_missed_round() -> None:
+@pytest.mark.parametrize("cutoff", [None, 2])
+def test_a_round_of_the_server_is_not_a_missed_round(cutoff) -> None:
     """With SAFARI, intervals count client rounds only."""
-    method = safari(q=0.5, assistance_lr=0.5, inner=fedau(cutoff=None, local=HALF))
+    method = safari(q=0.5, assistance_lr=0.5, inner=fedau(cutoff=cutoff, local=HALF))
     kinds = [asks_clients(method, 0, t) for t in range(12)]
     came = np.ones((12, 2), dtype=int)
     assert 3 < sum(kinds) < 9
