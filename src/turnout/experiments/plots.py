@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from turnout.experiments.results import Result, Results
@@ -49,27 +51,30 @@ def accuracy(results: Results) -> Figure | None:
         values = percent * np.array([values[:shortest] for _, values in curves])
         window = max(1, shortest // (_SMOOTH_ABOVE // 2)) if shortest > _SMOOTH_ABOVE else 1
         values, rounds = _smooth(values, window), rounds[window - 1 :]
-        _band(axes, rounds, values, label, look(place))
+        _band(axes, rounds, values, label, look(place), percent)
     axes.set_xlabel("round" if window == 1 else f"round (running mean of {window} evaluations)")
     axes.set_ylabel("test accuracy (%)" if percent == 100 else "test loss")
     if percent == 1 and all(line.get_ydata().min() > 0 for line in axes.lines):  # type: ignore[union-attr]
         axes.set_yscale("log")
+        _log_ticks(axes.yaxis)
     axes.set_title(_title(results, "Test accuracy" if percent == 100 else "Test loss"))
     axes.margins(x=0.01)
     _legend(drawn, axes)
     return drawn
 
 
-def _band(axes: Axes, rounds: Floats, values: Floats, label: str, style: Look) -> None:
+def _band(
+    axes: Axes, rounds: Floats, values: Floats, label: str, style: Look, percent: int
+) -> None:
     middle = values.mean(0)
     axes.plot(
         rounds, middle, label=label, color=style.colour, linestyle=style.dashes, linewidth=1.7
     )
     if len(values) > 1:
         spread = values.std(0, ddof=1)
-        axes.fill_between(
-            rounds, middle - spread, middle + spread, color=style.colour, alpha=0.13, linewidth=0
-        )
+        low = middle - spread if percent == 1 else np.maximum(middle - spread, 0)
+        high = middle + spread if percent == 1 else np.minimum(middle + spread, 100)
+        axes.fill_between(rounds, low, high, color=style.colour, alpha=0.13, linewidth=0)
 
 
 def _smooth(values: Floats, window: int) -> Floats:
@@ -277,6 +282,8 @@ def weights(results: Results) -> Figure | None:
         return None
     axes.set_xscale("log")
     axes.set_yscale("log")
+    _log_ticks(axes.xaxis, " %", 100)
+    _log_ticks(axes.yaxis)
     asked = "expected share of rounds" if known else "share of rounds"
     axes.set_xlabel(f"{asked} in which the client delivers")
     axes.set_ylabel("what it counted for (1: as much as\nthe average of those that came)")
@@ -297,16 +304,22 @@ def _relative_weights(cell: Result, known: bool) -> tuple[Floats, Floats]:
 
 
 def _binned(x: Floats, y: Floats, bins: int = 8) -> tuple[Floats, Floats]:
-    """Means of y over equally many points along x; equal x stay together."""
-    values, which = np.unique(x, return_inverse=True)
-    if len(values) <= bins:
-        parts = [np.flatnonzero(which == k) for k in range(len(values))]
-    else:
-        parts = np.array_split(np.argsort(x, kind="stable"), bins)
+    """Means of y in a few bins along x, equally wide on a logarithmic scale."""
+    at = np.log(x)
+    edges = np.linspace(at.min(), at.max(), bins + 1)[1:-1]
+    bin_of = np.digitize(at, edges)
+    parts = [np.flatnonzero(bin_of == k) for k in np.unique(bin_of)]
     return (
-        np.array([np.exp(np.log(x[part]).mean()) for part in parts]),
+        np.array([np.exp(at[part].mean()) for part in parts]),
         np.array([y[part].mean() for part in parts]),
     )
+
+
+def _log_ticks(axis: Axis, unit: str = "", scale: float = 1.0) -> None:
+    """Ticks of a logarithmic axis at 1, 2 and 5, written as plain numbers."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{scale * value:g}{unit}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _title(results: Results, what: str, spread: bool = True) -> str:

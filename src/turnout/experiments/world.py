@@ -34,6 +34,7 @@ from turnout.experiments.keys import SUPPLIED, WRAPPERS
 from turnout.experiments.options import accepted, check, options
 from turnout.models import MODELS, Model
 from turnout.participation import PROCESSES, Participation, class_rates, excluded, lossy, sampled
+from turnout.participation import given as given_mask
 from turnout.world import World
 
 PARTITIONS: dict[str, Callable[..., Partition]] = {
@@ -95,7 +96,7 @@ def setting(config: Config, seed: int, given: Given) -> Setting:
         shares = _shares(section, dealt)
     comes_seed = seed if config.participation.seed is None else config.participation.seed
     with about("participation"):
-        comes = _participation(config.participation, dealt, train, comes_seed)
+        comes = _participation(config.participation, dealt, train, comes_seed, config.run.rounds)
         world = World.build(train, dealt, given.test, comes, server, shares)
     with about("model"):
         model = _model(config.model, given)
@@ -188,7 +189,7 @@ def _shares(section: DataSection, dealt: Partition) -> NDArray[np.float64] | Non
 
 
 def _participation(
-    section: ParticipationSection, dealt: Partition, train: Pool, seed: int
+    section: ParticipationSection, dealt: Partition, train: Pool, seed: int, rounds: int
 ) -> Participation:
     name = section.process
     if name in WRAPPERS:
@@ -210,6 +211,8 @@ def _participation(
     arguments = check("participation", f"process {name!r}", given, known)
     supplied = {"clients": dealt.clients, "seed": seed}
     process = build(**arguments, **{k: v for k, v in supplied.items() if k in accepted(build)})
+    if build is given_mask:
+        process.step(process.init(), rounds - 1)  # refused now if it lies beyond the mask
     if section.sampled is not None:
         process = sampled(process, section.sampled, seed)
     absent = section.absent
