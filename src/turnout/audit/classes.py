@@ -24,7 +24,8 @@ class ClassCounts:
     @property
     def mix(self) -> NDArray[np.float64]:
         """Shares of the classes in each client's data; rows of clients without data are 0."""
-        return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+        shares: NDArray[np.float64] = self.counts / np.maximum(self.counts.sum(1, keepdims=True), 1)
+        return shares
 
 
 def read_classes(path: str | Path, history: History) -> ClassCounts:

@@ -55,7 +55,11 @@ def _parquet(path: Path) -> Columns:
         table = parquet.read_table(path)
     except (OSError, pyarrow.ArrowException) as error:
         raise unreadable(path, "Parquet", error) from error
-    stored = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items() if k != b"ARROW:schema"}
+    stored = {
+        k.decode(): v.decode()
+        for k, v in (table.schema.metadata or {}).items()
+        if k != b"ARROW:schema"
+    }
     values = {name: table[name] for name in table.column_names}
     for name, column in values.items():
         if column.null_count:

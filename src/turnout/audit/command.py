@@ -31,7 +31,9 @@ def audit_command(
     ] = None,
     clients: Annotated[
         int | None,
-        typer.Option("--clients", metavar="N", help="how many there are, if some are not in the log"),
+        typer.Option(
+            "--clients", metavar="N", help="how many there are, if some are not in the log"
+        ),
     ] = None,
     classes: Annotated[
         Path | None,

@@ -16,7 +16,9 @@ from turnout.errors import InputError, require
 
 class _Plain(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> NoReturn:
-        raise pickle.UnpicklingError(f"it wants to run {module}.{name}, and a trace needs nothing run")
+        raise pickle.UnpicklingError(
+            f"it wants to run {module}.{name}, and a trace needs nothing run"
+        )
 
     def persistent_load(self, key: Any) -> NoReturn:
         raise pickle.UnpicklingError("it refers to objects outside the file")
@@ -50,7 +52,9 @@ def read_fedscale(path: Path) -> tuple[Sessions, list[str], dict[str, int]]:
 
 
 def _is_client(entry: Any) -> bool:
-    return isinstance(entry, dict) and all(isinstance(entry.get(k), list) for k in ("active", "inactive"))
+    return isinstance(entry, dict) and all(
+        isinstance(entry.get(k), list) for k in ("active", "inactive")
+    )
 
 
 def _numbers(path: Path, name: Any, values: list[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -6,7 +6,7 @@ rule of that project, which leaves it to the user; `screen_off` here counts as l
 """
 
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ _STATES = {
     "screen_unlock": ("locked", False),
     "screen_off": ("off", True),
     "screen_on": ("off", False),
-    **{network: ("wifi", False) for network in ("2g", "3g", "4g", "5g", "unknown")},
+    **dict.fromkeys(("2g", "3g", "4g", "5g", "unknown"), ("wifi", False)),
 }
 _OTHER = ("battery_low", "battery_okay", "phone_on", "phone_off")
 
@@ -63,7 +63,7 @@ def _device(messages: str | list[str], mends: dict[str, int]) -> list[tuple[floa
         state = state.strip().lower()
         known = state in _STATES or state in _OTHER or state.endswith("%")
         try:
-            when = datetime.strptime(stamp.strip(), "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc)
+            when = datetime.strptime(stamp.strip(), "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
         except ValueError:
             known = False
         if not known:

@@ -35,7 +35,8 @@ def gaps_of(history: History) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     >>> gaps.tolist(), bounds.tolist()
     ([2, 1], [0, 1, 2])
     """
-    apart = np.diff(history.round.astype(np.int64))
+    when = history.round.astype(np.int64)
+    apart = when[1:] - when[:-1]
     own = np.ones(len(apart), dtype=bool)
     ends = history.bounds[1:-1]
     own[ends[(ends > 0) & (ends < len(history.round))] - 1] = False
@@ -53,7 +54,11 @@ def gaps(history: History) -> Gaps:
 
     def at(share: float) -> Floats:
         place = bounds[:-1] + np.ceil(share * number).astype(np.int64) - 1
-        return np.where(some, ordered[np.where(some, place, 0)], np.nan) if len(ordered) else _nan(some)
+        return (
+            np.where(some, ordered[np.where(some, place, 0)], np.nan)
+            if len(ordered)
+            else _nan(some)
+        )
 
     sums = np.concatenate([[0], np.cumsum(every)])
     total = np.diff(sums[bounds])

@@ -90,9 +90,7 @@ def from_pairs(
         key = key[np.concatenate([[True], key[1:] != key[:-1]])]
     bounds = np.searchsorted(key, np.arange(clients + 1, dtype=np.int64) * rounds)
     when = (key % rounds).astype(np.int32)
-    return History(
-        clients, rounds, bounds, when, asked, names, listed, round_s, dict(mends or {})
-    )
+    return History(clients, rounds, bounds, when, asked, names, listed, round_s, dict(mends or {}))
 
 
 def from_mask(mask: ArrayLike) -> History:

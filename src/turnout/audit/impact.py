@@ -76,15 +76,18 @@ def impact(
     shares = np.bincount(history.client, weights=weights, minlength=history.clients)
     wanted = np.ones(history.clients)
     if intended == "samples":
-        require(classes is not None, "intended", intended, "'equal', where class counts are not given")
+        require(
+            classes is not None, "intended", intended, "'equal', where class counts are not given"
+        )
         wanted = (classes.counts if classes is not None else wanted[:, None]).sum(axis=1)
     found = objective(shares, wanted)
     return Impact(found, _by_chance(rates), None if classes is None else _classes(found, classes))
 
 
 def _by_chance(rates: Rates) -> float:
-    """½ Σ (1/N) E|p̂_n/p̄ − 1| if all rates were the mean one: normal, with each client's own worth
-    of rounds.
+    """½ Σ (1/N) E|p̂_n/p̄ − 1| if all rates were the mean one.
+
+    Normal, with each client's own worth of rounds.
     """
     mean = float(rates.rate.mean())
     if mean in (0.0, 1.0):

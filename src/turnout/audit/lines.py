@@ -16,18 +16,20 @@ _LEAST_CYCLES = 3
 
 @dataclass(frozen=True)
 class Peak:
-    """The place j of a frequency j/T, its power over that of its surroundings, and how likely so
-    much is where nothing stands out (over all places tested).
-    """
+    """A frequency j/T that may stand out."""
 
     place: int
+    """j"""
     ratio: float
+    """Its power over that of its surroundings."""
     p: float
+    """How likely so much is where nothing stands out, over all places tested."""
 
 
 def degrees(found: Spectrum) -> Floats:
-    """ν at every frequency: from independent clients, less where the scatter shows that they come
-    and go together, and never above 400, as no model of the surroundings is good to 5 %.
+    """ν at every frequency: from independent clients, less if the scatter shows them to be together.
+
+    It is never above 400, as no model of the surroundings is good to 5 %.
     """
     ratio, weight = found.ratio[3:], found.weight
     together = 1.0
@@ -61,7 +63,9 @@ def line(found: Spectrum) -> Peak | None:
     if not len(places):
         return None
     levels = [surroundings(ratio, place, float(nu[place])) for place in places.tolist()]
-    over = np.array([ratio[place] / level for place, (level, _) in zip(places, levels, strict=True)])
+    over = np.array(
+        [ratio[place] / level for place, (level, _) in zip(places, levels, strict=True)]
+    )
     others = np.array([number for _, number in levels])
     chance = np.minimum(1, tail(over, nu[places], others) * len(places))
     background = np.array([level for level, _ in levels]) * found.expected[places]
@@ -76,7 +80,9 @@ def slow(found: Spectrum, avoid: int | None = None) -> Peak | None:
     Their surroundings are the next ten frequencies; multiples of `avoid`, a cycle's, are left out.
     """
     ratio = found.ratio
-    reference = np.array([j for j in range(3, min(15, len(ratio))) if not avoid or j % avoid], dtype=int)
+    reference = np.array(
+        [j for j in range(3, min(15, len(ratio))) if not avoid or j % avoid], dtype=int
+    )
     if len(reference) < 4:
         return None
     nu = degrees(found)[1:3]

@@ -65,7 +65,9 @@ def _process(found: Audit) -> dict[str, Any]:
 
 
 def _finite(table: dict[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in table.items()}
+    return {
+        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in table.items()
+    }
 
 
 def _impact(found: Audit) -> dict[str, Any]:

@@ -82,12 +82,13 @@ def fit(history: History, seed: int = 0) -> Fit:
         rows = np.sort(generator(seed, "audit sample").permutation(varied)[:most])
     table, memory = history.dense(rows), correlation(history)[rows]
     if is_regularised(history):
-        tests = (_memory(history, varied),)
-        return Fit("regularised", (), tests, chain(history), None, (), len(rows), _notes(history))
+        only = (_memory(history, varied),)
+        return Fit("regularised", (), only, chain(history), None, (), len(rows), _notes(history))
     whole = spectrum(table, memory)
     peak = line(whole)
     cycle = None if peak is None else period_of(whole, peak)
-    drift, changes = None, ()
+    drift: Peak | None = None
+    changes: tuple[Change, ...] = ()
     if cycle is None or not cycle.exact:
         drift = _slow(table, memory, cycle)
         if drift is not None and drift.p < LEVEL:
@@ -132,9 +133,11 @@ def _names(rejected: set[str], cycle: Period | None, round_s: float | None) -> l
 
 
 def _memory(history: History, rows: NDArray[np.int64]) -> Test:
-    """Wald and Wolfowitz's test of runs, pooled. Given how often each client came, every order is as
-    likely as every other if rounds are independent, and its number of spells has a known mean
-    k(T−k+1)/T and variance k(k−1)(T−k)(T−k+1)/(T²(T−1)).
+    """Wald and Wolfowitz's test of runs, pooled.
+
+    Given how often each client came, every order is as likely as every other if rounds are
+    independent, and its number of spells has the mean k(T−k+1)/T and the variance
+    k(k−1)(T−k)(T−k+1)/(T²(T−1)).
     """
     T = float(history.rounds)
     k, spells = history.counts[rows].astype(np.float64), arrivals(history)[rows]
@@ -146,10 +149,16 @@ def _memory(history: History, rows: NDArray[np.int64]) -> Test:
 
 
 def _test(null: str, statistic: str, peak: Peak | None) -> Test:
-    return Test(null, statistic, 1.0, 1.0) if peak is None else Test(null, statistic, peak.ratio, peak.p)
+    return (
+        Test(null, statistic, 1.0, 1.0)
+        if peak is None
+        else Test(null, statistic, peak.ratio, peak.p)
+    )
 
 
-def _slow(table: NDArray[np.bool_], memory: NDArray[np.float64], cycle: Period | None) -> Peak | None:
+def _slow(
+    table: NDArray[np.bool_], memory: NDArray[np.float64], cycle: Period | None
+) -> Peak | None:
     if cycle is None:
         return slow(spectrum(table, memory))
     # Whole cycles only: then the cycle's power falls on frequencies of its own.
@@ -183,10 +192,16 @@ def is_regularised(history: History) -> bool:
         return False
     inside = history.round < windows * cycle
     key = history.client[inside].astype(np.int64) * windows + history.round[inside] // cycle
-    once = bool((np.bincount(key, minlength=history.clients * windows) == 1).all()) if len(key) else False
+    once = (
+        bool((np.bincount(key, minlength=history.clients * windows) == 1).all())
+        if len(key)
+        else False
+    )
     # A client in step with the windows is cyclic, which says more.
     place = history.round[inside] % cycle
-    same = bool((place[1:] == place[:-1])[history.client[inside][1:] == history.client[inside][:-1]].all())
+    same = bool(
+        (place[1:] == place[:-1])[history.client[inside][1:] == history.client[inside][:-1]].all()
+    )
     return once and not same
 
 
@@ -217,5 +232,3 @@ def _notes(history: History) -> tuple[str, ...]:
     if len(memory) and 50 / history.rounds > 1 - float(np.median(memory)):
         notes.append("spells last more than a fiftieth of the log: they look like changes of rates")
     return tuple(notes)
-
-

@@ -70,7 +70,8 @@ def correlation(history: History) -> Floats:
     leave = (spells.sum() + 1e-9) / max(float(k.sum()), 1.0)
     on = (spells + 1) / (away + 1 / max(join, 1e-12))
     off = (spells + 1) / (k + 1 / max(leave, 1e-12))
-    return np.clip(1 - on - off, -1, 1 - 2 / rounds)
+    memory: Floats = np.clip(1 - on - off, -1, 1 - 2 / rounds)
+    return memory
 
 
 def normal_quantile(chance: float) -> float:

@@ -45,9 +45,13 @@ _OFF |= {"disconnected", "end", "ended", "stop", "stopped", "unavailable", "inac
 _OFF |= {"depart", "departed", "check_out", "checkout"}
 
 
-def read_history(path: str | Path, round_s: float | None = None, clients: int | None = None) -> History:
-    """The log as a `History`; `round_s` is the length of a round in a log of times, `clients` how
-    many there are where some never show up in it.
+def read_history(
+    path: str | Path, round_s: float | None = None, clients: int | None = None
+) -> History:
+    """The log as a `History`.
+
+    `round_s` is the length of a round in a log of times, `clients` how many there are where some
+    never show up in it.
     """
     file = Path(path)
     if round_s is not None:
@@ -58,9 +62,13 @@ def read_history(path: str | Path, round_s: float | None = None, clients: int | 
         raise InputError(f"{file} cannot be read: there is no such file")
     if file.suffix == ".npy":
         history = from_mask(load(file).mask())
-        require(clients is None or clients == history.clients, "clients", clients, f"{history.clients}")
+        require(
+            clients is None or clients == history.clients, "clients", clients, f"{history.clients}"
+        )
         return history
-    foreign = {".json": read_flash, ".pkl": read_fedscale, ".pickle": read_fedscale}.get(file.suffix)
+    foreign = {".json": read_flash, ".pkl": read_fedscale, ".pickle": read_fedscale}.get(
+        file.suffix
+    )
     if foreign is None and file.read_bytes()[:1] == b"\x80":  # how every binary pickle begins
         foreign = read_fedscale
     if foreign is not None:
@@ -101,7 +109,9 @@ def _pairs(columns: Columns, client: str, round: str, clients: int | None) -> Hi
     if "delivered" in columns.values:
         words = _words(columns, "delivered")
         came = np.isin(words, ("1", "true", "True"))
-        columns.check("delivered", came | np.isin(words, ("0", "false", "False")), "1 (it arrived) or 0")
+        columns.check(
+            "delivered", came | np.isin(words, ("0", "false", "False")), "1 (it arrived) or 0"
+        )
     key = when * who.clients + who.row
     disorder = int((np.diff(when) < 0).sum())
     asked = from_pairs(who.row, when, who.clients, rounds)
@@ -125,7 +135,9 @@ def _pairs(columns: Columns, client: str, round: str, clients: int | None) -> Hi
 def _words(columns: Columns, name: str) -> NDArray[Any]:
     from pyarrow import compute
 
-    return compute.cast(columns.values[name], "string").to_numpy(zero_copy_only=False).astype(str)
+    text = compute.cast(columns.values[name], "string")
+    words: NDArray[Any] = text.to_numpy(zero_copy_only=False).astype(str)
+    return words
 
 
 def _time_mends(*read: Moments) -> dict[str, int]:
@@ -143,7 +155,9 @@ def _intervals(
     opens, closes = moments(columns, start), moments(columns, end)
     columns.check(end, closes.seconds >= opens.seconds, f"not before the {start} beside it")
     sessions = Sessions(who.row, opens.seconds, closes.seconds)
-    return history_of_sessions(sessions, who.clients, who.names, round_s, _time_mends(opens, closes))
+    return history_of_sessions(
+        sessions, who.clients, who.names, round_s, _time_mends(opens, closes)
+    )
 
 
 def _events(

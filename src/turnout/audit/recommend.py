@@ -43,12 +43,12 @@ class Advice:
 
 
 def recommend(history: History, found: Fit, impact: Impact, parameters: int = 1_000_000) -> Advice:
-    """Rules in order: weights if clients' shares are wrong, assistance if a share is never seen,
-    amplification over a cycle.
-    """
+    """By rules: weights if shares are wrong, a cycle's period, server data if some are never seen."""
     reasons: list[str] = []
     method = _weights(history, found, impact, reasons)
-    others = [Method("fedau", "FedAU, no cutoff", {"cutoff": "none"})] if method.name == "fedau" else []
+    others = (
+        [Method("fedau", "FedAU, no cutoff", {"cutoff": "none"})] if method.name == "fedau" else []
+    )
     period = _period(history, found, reasons)
     if period is not None:
         label = f"amplified, P = {period}"
@@ -82,7 +82,8 @@ def _weights(history: History, found: Fit, impact: Impact, reasons: list[str]) -
         p = history.counts[history.counts > 0] / history.rounds
         independent = int(best_cutoff(p, max(history.rounds, 2)).value)
         reasons.append(
-            f"K = {K}: {best.reason} [{best.source}]; if rounds were independent it would be {independent}"
+            f"K = {K}: {best.reason} [{best.source}]; Theorem 3's own trade, for independent rounds, "
+            f"has {independent}"
         )
     return Method("fedau", "FedAU", settings)
 
@@ -133,7 +134,7 @@ def _costs(history: History, parameters: int) -> tuple[str, ...]:
     size = 4.0 * history.clients * parameters
     return (
         f"MIFA or FedVARP would keep {history.clients:,} past updates at the server: "
-        f"{_bytes(size)} at {parameters:,} parameters (with memory = \"client\": {_bytes(4.0 * parameters)})",
+        f'{_bytes(size)} at {parameters:,} parameters (with memory = "client": {_bytes(4.0 * parameters)})',
         "secure aggregation: FedAU's weights multiply on the client, so sums suffice; MIFA and FedVARP "
         "need every single update at the server, unless clients hold the memory",
     )

@@ -23,7 +23,9 @@ _SERVER = 100
 _DIGITS = 10
 
 
-def write_replay(folder: Path, history: History, advice: Advice, classes: ClassCounts | None) -> Path:
+def write_replay(
+    folder: Path, history: History, advice: Advice, classes: ClassCounts | None
+) -> Path:
     """Write `log.parquet`, `experiment.toml` and, with class counts, `data/`; returns the TOML."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = chosen(history)
@@ -88,7 +90,11 @@ def _head(history: History, clients: int, advice: Advice, classes: ClassCounts |
         more = len(classes.names) > _DIGITS
         what = "Real handwritten digits stand in for their data, in the proportions of the class counts"
         what += f" (classes beyond {_DIGITS} share a digit)." if more else "."
-    lines = [f"Replays the audited log: {who} clients, {history.rounds} rounds.", what, *advice.reasons]
+    lines = [
+        f"Replays the audited log: {who} clients, {history.rounds} rounds.",
+        what,
+        *advice.reasons,
+    ]
     return "".join(f"# {line}\n" for line in lines) + "#\n# turnout run experiment.toml\n\n"
 
 
@@ -109,7 +115,9 @@ def deal(folder: Path, counts: NDArray[np.int64], seed: int = 0) -> None:
     train, test = digits()
     labels = train.targets.numpy()
     owner = np.full(len(labels), -1)
-    first = np.where(folded.sum(axis=1) > 0, folded.argmax(axis=1), np.arange(len(folded)) % _DIGITS)
+    first = np.where(
+        folded.sum(axis=1) > 0, folded.argmax(axis=1), np.arange(len(folded)) % _DIGITS
+    )
     for c in range(_DIGITS):
         rows = draw.permutation(np.flatnonzero(labels == c))
         must = np.flatnonzero(first == c)
@@ -121,10 +129,17 @@ def deal(folder: Path, counts: NDArray[np.int64], seed: int = 0) -> None:
             owner[rows[~own]] = np.repeat(np.arange(len(folded)), np.diff(ends, prepend=0))
     _feed(owner, len(folded))
     folder.mkdir(parents=True, exist_ok=True)
-    for name, pool, owners in (("train", train, owner), ("test", test, np.zeros(len(test), np.int64))):
+    for name, pool, owners in (
+        ("train", train, owner),
+        ("test", test, np.zeros(len(test), np.int64)),
+    ):
         kept = owners >= 0
         pixels = (pool.inputs.numpy().reshape(len(pool), -1) / 240).astype(np.float32)[kept]
-        table = {"pixels": list(pixels), "label": pool.targets.numpy()[kept], "client": owners[kept]}
+        table = {
+            "pixels": list(pixels),
+            "label": pool.targets.numpy()[kept],
+            "client": owners[kept],
+        }
         parquet.write_table(pyarrow.table(table), folder / f"{name}.parquet")
 
 

@@ -49,9 +49,11 @@ def history_of_sessions(
     """A client takes part in a round if it is there when the round starts."""
     kept = sessions.end > sessions.start
     counts = {**mends, "empty intervals left out": int((~kept).sum())}
-    client, start, end = (part[kept] for part in sessions)
+    client, start, end = sessions.client[kept], sessions.start[kept], sessions.end[kept]
     require(len(client) > 0, "the number of intervals that are not empty", 0, "at least 1")
-    counts["intervals out of order"] = int(((client[1:] == client[:-1]) & (start[1:] < start[:-1])).sum())
+    counts["intervals out of order"] = int(
+        ((client[1:] == client[:-1]) & (start[1:] < start[:-1])).sum()
+    )
     listed = np.zeros(clients, dtype=bool)
     listed[sessions.client] = True
     order = np.lexsort((start, client))
@@ -60,7 +62,9 @@ def history_of_sessions(
     length = default_round(last - first) if round_s is None else round_s
     zero = begin(first, last - first, length)
     rounds = int(np.ceil((last - zero) / length))
-    require(rounds <= _MOST, "the number of rounds", rounds, f"at most {_MOST:,}: take longer rounds")
+    require(
+        rounds <= _MOST, "the number of rounds", rounds, f"at most {_MOST:,}: take longer rounds"
+    )
     counts |= _repeats(client, start, end)
     opens = np.ceil((start - zero) / length).astype(np.int64)
     closes = np.minimum(np.ceil((end - zero) / length).astype(np.int64), rounds)
@@ -93,10 +97,15 @@ def _repeats(client: Rows, start: Floats, end: Floats) -> dict[str, int]:
     rank[order] = np.arange(len(end))
     reach = np.maximum.accumulate(client * len(end) + rank) - client * len(end)
     over = same & (start[1:] < end[order[reach[:-1]]]) & ~twice
-    return {"duplicate intervals": int(twice.sum()), "overlapping intervals merged": int(over.sum())}
+    return {
+        "duplicate intervals": int(twice.sum()),
+        "overlapping intervals merged": int(over.sum()),
+    }
 
 
-def sessions_of_events(client: Rows, time: Floats, on: NDArray[np.bool_]) -> tuple[Sessions, dict[str, int]]:
+def sessions_of_events(
+    client: Rows, time: Floats, on: NDArray[np.bool_]
+) -> tuple[Sessions, dict[str, int]]:
     """Intervals from "it came" and "it left": an open end is the log's, an open start its first.
 
     >>> found, mends = sessions_of_events(np.array([0, 0, 0]), np.array([1.0, 5.0, 9.0]),

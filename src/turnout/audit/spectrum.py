@@ -88,8 +88,9 @@ def _again(table: Presence, share: Floats, products: Floats) -> Floats:
 
 
 def _expected(variance: Floats, memory: Floats, rounds: int) -> tuple[Floats, Floats]:
-    """Σ_n E_n and Σ_n E_n², with E_n(ω) = var_n · Σ_h (1 − |h|/T) λ_n^|h| cos ωh: exact for finite T.
-    Clients of about the same λ share a transform.
+    """Σ_n E_n and Σ_n E_n², with E_n(ω) = var_n · Σ_h (1 − |h|/T) λ_n^|h| cos ωh.
+
+    Exact for finite T; clients of about the same λ share a transform.
     """
     total, squares = np.zeros(rounds // 2 + 1), np.zeros(rounds // 2 + 1)
     order = np.argsort(memory, kind="stable")

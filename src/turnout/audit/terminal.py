@@ -104,7 +104,9 @@ def _fitted(found: Audit) -> Pairs:
         yield "on→off", f"{leave.value:.3g} ({leave.low:.3g} to {leave.high:.3g}) a round"
         yield "spells", f"{fit.chain.spell:.3g} rounds on average"
     for each in fit.changes:
-        where = f"around round {each.round:,}" if each.kind == "step" else "gradual, no single round"
+        where = (
+            f"around round {each.round:,}" if each.kind == "step" else "gradual, no single round"
+        )
         yield "change", f"{where}; rates moved by {each.moved:.1%} on average"
     for note in fit.notes:
         yield "note", note

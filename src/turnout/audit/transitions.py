@@ -15,8 +15,11 @@ class Estimate(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Pooled over clients that came; transitions of a chain are independent, so Wilson's intervals
-    hold (of the average client, where clients differ)."""
+    """Pooled over the clients that came.
+
+    Transitions of a chain are independent, so Wilson's intervals hold: of the average client,
+    where clients differ.
+    """
 
     join: Estimate
     """P(off→on)"""

@@ -48,14 +48,17 @@ def whole(columns: Columns, name: str) -> Whole:
         try:
             numbers = compute.cast(text, "int64").to_numpy()
         except pyarrow.ArrowException:
-            columns.check(name, compute.match_substring_regex(text, r"^\d{1,18}$").to_numpy(), right)
+            columns.check(
+                name, compute.match_substring_regex(text, r"^\d{1,18}$").to_numpy(), right
+            )
             raise
     else:
         good = kind == "bool" or "int" in kind
         require(good, f"the type of {name} in {columns.path}", kind, "one of whole numbers")
         numbers = compute.cast(column, "int64").to_numpy()
     columns.check(name, numbers >= 0, right)
-    return numbers
+    found: Whole = numbers
+    return found
 
 
 def moments(columns: Columns, name: str) -> Moments:
@@ -66,7 +69,9 @@ def moments(columns: Columns, name: str) -> Moments:
     kind = str(column.type)
     if kind.startswith("timestamp"):
         seconds = compute.cast(column, "timestamp[us]" if "tz" not in kind else column.type)
-        micro = compute.cast(compute.cast(seconds, _utc() if "tz" in kind else "timestamp[us]"), "int64")
+        micro = compute.cast(
+            compute.cast(seconds, _utc() if "tz" in kind else "timestamp[us]"), "int64"
+        )
         return Moments(micro.to_numpy() / 1e6, 0 if "tz" in kind else len(column))
     if kind not in ("string", "large_string"):
         good = "int" in kind or kind in ("float", "double")
@@ -108,7 +113,9 @@ def _dates(columns: Columns, name: str, text: Any, numeric: NDArray[np.bool_]) -
                     require(False, columns.where(name, row), text[row].as_py(), right)
             raise
         seconds[has] = micro / 1e6
-    shifted = int((elsewhere & ~compute.match_substring_regex(text, r"[+-]00:?00$").to_numpy()).sum())
+    shifted = int(
+        (elsewhere & ~compute.match_substring_regex(text, r"[+-]00:?00$").to_numpy()).sum()
+    )
     return Moments(seconds, int((~zoned).sum()), shifted)
 
 
@@ -119,8 +126,10 @@ def _utc() -> Any:
 
 
 def roster(columns: Columns, name: str, clients: int | None) -> Roster:
-    """The clients' rows. Whole numbers that are nearly dense are rows already: those that lack
-    are clients never seen. Others (names, ids of devices) get rows in sorted order.
+    """The clients' rows.
+
+    Whole numbers that are nearly dense are rows already: those that lack are clients never seen.
+    Others (names, ids of devices) get rows in sorted order.
     """
     from pyarrow import compute
 
