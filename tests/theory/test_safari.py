@@ -311,6 +311,39 @@ def test_theorem_4_by_hand() -> None:
     assert not theorem_4(constants, 0.25, 4, 2, 0.01, 100, 1.0, 1.0, lr=0.01).conditions[1].holds
 
 
+def test_theorem_5_by_hand() -> None:
+    # L = 2, μ = 1, K = 5, η_s = 0.003: η_c = 4·0.003·2/(5·3) = 0.0016, η̄ = 0.004.
+    constants = Constants(
+        smoothness=2, convexity=1, noise=7**0.5, divergence=3**0.5, server_noise=6**0.5, bias=0.5
+    )
+    given = (constants, 0.25, 5, 4, 0.003, 10, 3.0)
+    moved = 5 * 5 * 0.0016**2 * (7 + 30 * 3)
+    server = 0.75 * 3 * 0.003 * 6 / 4
+    assert list(theorem_5(*given).terms.values()) == pytest.approx(
+        [
+            0.996**10 * 9,
+            8 * 0.25 * 0.0016 * 5 * 3,
+            2 * 0.25 * 0.0016 * 7 / 4,
+            4 * 0.25 * 2 * (1 + 0.016) * moved,
+            server,
+        ]
+    )
+    assert list(theorem_5_mended(*given).terms.values()) == pytest.approx(
+        [
+            0.996**10 * 9,
+            4 * 0.25 * 0.25,
+            16 * 0.25 * 0.0016 * 5 * 3,
+            4 * 0.25 * 0.0016 * 7 / 4,
+            4 * 0.25 * 2 * (1 + 0.032) * moved,
+            server,
+        ]
+    )
+    worst = replace(constants, bias=None)  # then ζ may be as large as σ_G
+    assert theorem_5_mended(worst, *given[1:]).terms["clients that never come, 4qζ²/μ²"] == (
+        pytest.approx(3)
+    )
+
+
 def test_every_q_is_admissible_where_clients_agree_with_the_server() -> None:
     agreeing = Constants(smoothness=1, divergence=0)
     assert largest_q(agreeing, 5, 0.01, 1.0, 1.0).value == 1

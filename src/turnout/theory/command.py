@@ -232,7 +232,7 @@ def command(calculator: Calculator) -> Calculator:
 
     # Rich takes square brackets for markup.
     described = inspect.cleandoc(calculator.__doc__ or "").split("\n\n>>>")[0]
-    run.__doc__ = described.translate(str.maketrans({"[": "(", "]": ")", "`": None}))
+    run.__doc__ = described.replace("[", "(").replace("]", ")").replace("`", "")
     run.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
     return run
 
