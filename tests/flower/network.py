@@ -56,8 +56,13 @@ class Network:
         )
         self._spawn(
             "superlink",
-            ["flower-superlink", *self.superlink, "--disable-runtime-dependency-installation"]
-            + ["--port", str(self.port)],
+            [
+                "flower-superlink",
+                *self.superlink,
+                "--disable-runtime-dependency-installation",
+                "--port",
+                str(self.port),
+            ],
         )
         self._wait_for_superlink()
         for number in range(self.nodes):
@@ -66,9 +71,17 @@ class Network:
     def start_node(self, number: int, more: tuple[str, ...] = ()) -> None:
         self._spawn(
             f"node {number}",
-            ["flower-supernode", *self.supernode, "--superlink", f"127.0.0.1:{self.port}"]
-            + ["--port", str(free_port()), *more]
-            + ["--node-config", f"partition-id={number} num-partitions={self.nodes}"],
+            [
+                "flower-supernode",
+                *self.supernode,
+                "--superlink",
+                f"127.0.0.1:{self.port}",
+                "--port",
+                str(free_port()),
+                *more,
+                "--node-config",
+                f"partition-id={number} num-partitions={self.nodes}",
+            ],
         )
 
     def kill(self, name: str) -> None:

@@ -28,7 +28,7 @@ fields = some.dictionaries(
 quorums = some.one_of(some.none(), some.integers(1, 6), some.floats(0.1, 0.9))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     field=fields,
     quorum=quorums,
@@ -57,7 +57,7 @@ def test_the_trajectory_is_the_simulators_for_the_mask_in_the_log(field, quorum,
     assert strategy._line.federation.progress.delivered.tolist() == log.mask().sum(0).tolist()
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(field=fields, quorum=quorums, late=some.integers(1, 2))
 def test_late_updates_count_once_and_never_twice_in_a_round(field, quorum, late):
     everybody = np.ones((ROUNDS, CLIENTS), dtype=bool)

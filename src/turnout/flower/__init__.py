@@ -11,6 +11,15 @@ from turnout.flower.grid import InProcessGrid
 from turnout.flower.naming import stable_name
 from turnout.flower.own_training import train
 from turnout.flower.rules import Rules
+from turnout.flower.secure import SecureAggregation
 from turnout.flower.strategy import Strategy
 
-__all__ = ["InProcessGrid", "Rules", "Strategy", "client_app", "stable_name", "train"]
+__all__ = [
+    "InProcessGrid",
+    "Rules",
+    "SecureAggregation",
+    "Strategy",
+    "client_app",
+    "stable_name",
+    "train",
+]

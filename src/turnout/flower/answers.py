@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 import torch
-from flwr.app import Context, Message, MetricRecord
+from flwr.app import Context, Message, MetricRecord, RecordDict
+from flwr.client.mod import secaggplus_mod
 from flwr.clientapp import ClientApp
 from torch import Tensor
 
 from turnout.algorithm import Algorithm
-from turnout.flower import kept, messages
+from turnout.flower import kept, messages, secure_wire
 from turnout.flower.messages import Reply, Ticket
 from turnout.flower.naming import Naming
 from turnout.parts.local import Tensors
@@ -45,23 +46,36 @@ def pend_vectors(context: Context, ticket: Ticket, after: Tensors) -> None:
     kept.pend(context.state, _SPACE, ticket.vectors, after)
 
 
-def deliver(
-    message: Message,
-    context: Context,
-    client: str,
-    ticket: Ticket,
-    upload: Upload,
-    after: Tensors,
-    metrics: MetricRecord,
-) -> Message:
-    """The answer with an upload of one row; what the client keeps is pending from now on."""
-    pend_vectors(context, ticket, after)
+def delivery(client: str, ticket: Ticket, upload: Upload, metrics: MetricRecord) -> Reply:
+    """The answer with an upload of one row."""
     changes = {name: change[0] for name, change in upload.changes.items()}
-    said = Reply(client, ticket.round, False, upload.update[0], changes, metrics)
-    return Message(messages.reply(said), reply_to=message)
+    return Reply(client, ticket.round, False, upload.update[0], changes, metrics)
 
 
-def lost(message: Message, client: str, ticket: Ticket) -> Message:
+def lost(algorithm: Algorithm, client: str, ticket: Ticket, x: Tensor) -> Reply:
     """The answer of a client that no longer has what it kept, and has not trained."""
-    said = Reply(client, ticket.round, True, None, {}, MetricRecord())
+    zeros = torch.zeros_like(x)
+    changes = dict.fromkeys(messages.change_names(algorithm), zeros)
+    return Reply(client, ticket.round, True, zeros, changes, MetricRecord())
+
+
+def reply(message: Message, said: Reply) -> Message:
     return Message(messages.reply(said), reply_to=message)
+
+
+def answer_orders(
+    app: ClientApp, work: Callable[[RecordDict, Context], Reply], secure: bool
+) -> None:
+    """Let `app` answer orders by `work`, in the clear or masked by SecAgg+."""
+    if not secure:
+
+        @app.train()
+        def train(message: Message, context: Context) -> Message:
+            return reply(message, work(message.content, context))
+
+        return
+
+    @app.train(mods=[secaggplus_mod])
+    def train_masked(message: Message, context: Context) -> Message:
+        content, clip = secure_wire.order(message.content)
+        return Message(secure_wire.answer(work(content, context), clip), reply_to=message)

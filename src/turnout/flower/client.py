@@ -17,7 +17,18 @@ from turnout.engine.contract import Training
 from turnout.evaluate import Evaluator
 from turnout.flat import Layout
 from turnout.flower import messages
-from turnout.flower.answers import Choice, answer_greetings, choose, deliver, lost, recall_vectors
+from turnout.flower.answers import (
+    Choice,
+    answer_greetings,
+    answer_orders,
+    choose,
+    delivery,
+    lost,
+    pend_vectors,
+    recall_vectors,
+)
+from turnout.flower.history import own_weight
+from turnout.flower.messages import Reply
 from turnout.flower.naming import Naming, stable_name
 from turnout.flower.packing import tensors
 from turnout.models import Model
@@ -36,34 +47,39 @@ def client_app(
     name: Naming = stable_name,
     engine: str = "reference",
     augment: Augmentation | None = None,
+    secure: bool = False,
 ) -> ClientApp:
     """A ClientApp that trains `model` on the client's own data by the algorithm's local rule.
 
     The algorithm must be the server's, or a function that makes it from the run's configuration.
     `load_data(context)` returns the client's `Pool`, or a pair of pools: one to train and one to
     evaluate on. It is called for every message, so let it cache what is slow. `name(context)` is
-    the client's name in the roster.
+    the client's name in the roster. `secure` goes with a Strategy that has secure aggregation: then
+    the client keeps its own participation history, weighs its upload by it, and masks it.
     """
     app = ClientApp()
     answer_greetings(app, name)
 
-    @app.train()
-    def train(message: Message, context: Context) -> Message:
-        ticket, means = messages.read_order(message.content)
-        module, x = _receive(model, message.content)
+    def work(content: RecordDict, context: Context) -> Reply:
+        ticket, means = messages.read_order(content)
+        module, x = _receive(model, content)
         chosen = choose(algorithm, context)
         vectors = recall_vectors(chosen, context, ticket, x)
         if vectors is None:
-            return lost(message, name(context), ticket)
+            return lost(chosen, name(context), ticket, x)
+        if secure:
+            ticket = ticket._replace(weight=own_weight(chosen.weight, context, ticket))
         pool, _ = _pools(load_data(context))
         offsets = _alone(ticket.row, len(pool))
         training = Training(module, pool, offsets, ticket.seed, x.dtype, augment)
         (block,) = choose_engine(engine, training).train(
             chosen, ticket.broadcast(x, means), np.array([ticket.row]), lambda _: vectors
         )
+        pend_vectors(context, ticket, block.kept)
         metrics = MetricRecord({"num-examples": len(pool)})
-        client = name(context)
-        return deliver(message, context, client, ticket, block.upload, block.kept, metrics)
+        return delivery(name(context), ticket, block.upload, metrics)
+
+    answer_orders(app, work, secure)
 
     @app.evaluate()
     def evaluate(message: Message, context: Context) -> Message:

@@ -14,6 +14,7 @@ from turnout.flower.happened import Ask, Happened
 from turnout.flower.mail import Mail
 from turnout.flower.nodes import Greeting, Nodes, greeting
 from turnout.flower.rules import Rules
+from turnout.flower.secure import SecureAggregation, aggregate
 from turnout.participation.process import Attendance
 
 _MARGIN = 2.0
@@ -118,6 +119,25 @@ class Exchange:
         why = "did not answer before the deadline" if now >= until else "was not waited for"
         self.federation.unanswered(happened.asked.values(), happened, why)
 
+    def collect_sum(
+        self,
+        settings: SecureAggregation,
+        letters: Sequence[Letter],
+        happened: Happened,
+        opened: float,
+    ) -> None:
+        """Take in the sum of what those send who stay to the end."""
+        deadline = self.rules.deadline
+        total = aggregate(settings, self.grid, self.clock, letters, opened, deadline)
+        if total is not None:
+            self.federation.take_sum(total, happened, self.clock.wall())
+        why = "is in no sum: " + (
+            "too few clients stayed to the end" if total is None else "it left before the end"
+        )
+        self.federation.unanswered(happened.asked.values(), happened, why)
+        left = opened + self.rules.min_round - self.clock.now()
+        self.clock.sleep(max(left, 0.0))
+
     def surveys(self, arrays: ArrayRecord, config: ConfigRecord) -> list[Message]:
         """Requests to evaluate the model, to everybody who is there."""
         content = RecordDict({"arrays": arrays, "config": config})
@@ -127,15 +147,8 @@ class Exchange:
 
     def survey(self, requests: Sequence[Message]) -> list[Message]:
         """What comes back of them before the deadline."""
-        began = self.clock.now()
-        mail: Mail[None] = Mail(self.grid, self.clock)
-        mail.send([(message, None) for message in requests])
-        until, answers = began + self.rules.deadline, []
-        while True:
-            answers += [answer for _, answer in mail.poll()]
-            if not mail.under_way or self.clock.now() >= until:
-                return answers
-            mail.pause(began, until)
+        until = self.clock.now() + self.rules.deadline
+        return Mail[None](self.grid, self.clock).exchange([(m, None) for m in requests], until)
 
     def drop_stale(self, round: int) -> None:
         """Forget orders whose answers would no longer be taken in the coming `round`."""

@@ -11,12 +11,14 @@ from flwr.app import ArrayRecord, Message
 from turnout import draws
 from turnout import round as protocol
 from turnout.algorithm import Algorithm, Rows
+from turnout.flower import messages
 from turnout.flower.happened import Ask, Happened
 from turnout.flower.messages import Ticket
 from turnout.flower.packing import Packing, record
 from turnout.flower.progress import Progress, forget, grow
 from turnout.flower.roster import Roster
-from turnout.flower.validate import Expected, FailedError, LostError, RefusedError, examine
+from turnout.flower.secure import Sum
+from turnout.flower.validate import Expected, FailedError, LostError, RefusedError, examine, vouch
 from turnout.participation.process import Attendance, Participation
 
 LOG = logging.getLogger("flwr.turnout")
@@ -119,6 +121,33 @@ class Federation:
         happened.reported.append(accepted.metrics)
         happened.note(ask, "late" if late else "delivered", at, delivered=True)
 
+    def take_sum(self, total: Sum, happened: Happened, at: float) -> None:
+        """Take in the sum of many uploads, of which nobody has seen any."""
+        expected, taken = self._expected, []
+        for ask, words in total.of:
+            try:
+                vouch(words, ask.name, ask.ticket)
+            except RefusedError as refusal:
+                happened.lost |= isinstance(refusal, LostError)
+                self._refuse(ask, refusal, happened, at)
+            else:
+                taken.append(ask)
+        update, *changes = (vector.to(expected.x) for vector in total.vectors)
+        names = sorted(expected.changes)
+        if len(changes) != len(names) or update.shape != expected.x.shape:
+            for ask in taken:
+                self._refuse(ask, RefusedError("a sum of other vectors"), happened, at)
+            return
+        if not taken:
+            return
+        named = {name: change[None] for name, change in zip(names, changes, strict=True)}
+        weights = np.array([ask.ticket.weight for ask in taken])
+        self._absorb(taken, protocol.Upload(update[None], weights, named))
+        happened.cut += sum(words.cut for _, words in total.of)
+        for ask in taken:
+            happened.taken.append(ask)
+            happened.note(ask, "delivered", at, delivered=True)
+
     def _absorb(self, asks: Sequence[Ask], upload: protocol.Upload) -> None:
         progress, rows = self.progress, np.array([ask.row for ask in asks])
         progress.server = protocol.absorb(self.algorithm, progress.server, rows, upload)
@@ -155,6 +184,5 @@ class Federation:
 
     @property
     def _expected(self) -> Expected:
-        server, memory = self.progress.server, self.algorithm.memory
-        held = (protocol.MEMORY,) if memory is not None and memory.recall is None else ()
-        return Expected(server.x, held + self.algorithm.local.rule.shared, self.norm_bound)
+        names = messages.change_names(self.algorithm)
+        return Expected(self.progress.server.x, names, self.norm_bound)

@@ -41,6 +41,8 @@ class Happened:
     refused: list[str] = field(default_factory=list)
     """Names and reasons."""
     reported: list[MetricRecord] = field(default_factory=list)
+    cut: int = 0
+    """Numbers that were cut off in secure aggregation."""
     lost: bool = False
     """Has a client lost what it kept?"""
 
@@ -72,6 +74,8 @@ class Happened:
         if weights:
             out["weight-mean"] = sum(weights) / len(weights)
             out["weight-max"] = max(weights)
+        if self.cut:
+            out["secure-cut"] = self.cut
         for sentence in self.refused:
             out[f"refused: {sentence}"] = 1
         out.update(mean_metrics(self.reported))

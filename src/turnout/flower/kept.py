@@ -5,7 +5,7 @@ So new values are pending first, and take the place of the committed ones only w
 says that the server accepted the round that they belong to.
 """
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from flwr.app import ConfigRecord, RecordDict
 
@@ -55,6 +55,10 @@ def recall(state: RecordDict, space: str, word: Word, fresh: Tensors) -> Tensors
 
 def pend(state: RecordDict, space: str, word: Word, values: Tensors) -> None:
     """Keep `values` until the server says whether it has accepted this round."""
-    if values:
-        state[f"{space}.pending"] = record(values)
-        cast(ConfigRecord, state[f"{space}.rounds"])["pending"] = word.round
+    if not values:
+        return
+    rounds = f"{space}.rounds"
+    if rounds not in state:
+        state[rounds] = ConfigRecord({"generation": word.generation})
+    state[f"{space}.pending"] = record(values)
+    state.config_records[rounds]["pending"] = word.round

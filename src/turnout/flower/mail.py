@@ -52,6 +52,17 @@ class Mail(Generic[T]):
             if number in self.answered:
                 yield self.answered[number], answer
 
+    def exchange(self, letters: Sequence[tuple[Message, T]], until: float) -> list[Message]:
+        """Send, and return what is answered before `until`."""
+        began = self.clock.now()
+        self.send(letters)
+        answers: list[Message] = []
+        while True:
+            answers += [answer for _, answer in self.poll()]
+            if not self.under_way or self.clock.now() >= until:
+                return answers
+            self.pause(began, until)
+
     def pause(self, since: float, until: float) -> None:
         """Sleep a while, but not beyond `until`; the longer the wait so far, the longer the while."""
         now = self.clock.now()

@@ -11,14 +11,22 @@ import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from torch import Tensor
 
+from turnout.algorithm import Algorithm
 from turnout.flower.kept import Word
 from turnout.flower.packing import record, tensors
 from turnout.parts.local import Tensors
-from turnout.round import Broadcast
+from turnout.round import MEMORY, Broadcast
 
 GREETING = f"{MessageType.QUERY}.turnout"
 """The message type that asks a node for its client's stable name."""
 _OWN, _MEANS, _UPDATE, _CHANGE = "turnout", "turnout.means", "update", "change."
+
+
+def change_names(algorithm: Algorithm) -> tuple[str, ...]:
+    """Names of the changes that clients send beside their update."""
+    memory = algorithm.memory
+    held = (MEMORY,) if memory is not None and memory.recall is None else ()
+    return held + algorithm.local.rule.shared
 
 
 class Ticket(NamedTuple):
@@ -75,8 +83,11 @@ def read_order(content: RecordDict) -> tuple[Ticket, Tensors]:
     """The ticket, and what the server knows of vectors that clients keep."""
     own = content.config_records[_OWN]
     ticket = Ticket(**{name: cast(float, own[name]) for name in Ticket._fields})  # type: ignore[arg-type]
-    means = content.array_records.get(_MEANS)
-    return ticket, {} if means is None else tensors(means)
+    return ticket, tensors(means_of(content))
+
+
+def means_of(content: RecordDict) -> ArrayRecord:
+    return content.array_records.get(_MEANS) or ArrayRecord()
 
 
 class Reply(NamedTuple):

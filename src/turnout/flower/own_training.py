@@ -11,7 +11,16 @@ from turnout import round as protocol
 from turnout.algorithm import Algorithm
 from turnout.errors import InputError
 from turnout.flower import messages
-from turnout.flower.answers import Choice, answer_greetings, choose, deliver, lost, recall_vectors
+from turnout.flower.answers import (
+    Choice,
+    answer_greetings,
+    choose,
+    delivery,
+    lost,
+    pend_vectors,
+    recall_vectors,
+    reply,
+)
 from turnout.flower.naming import Naming, stable_name
 from turnout.flower.packing import Packing, tensors
 from turnout.parts.local import LocalRule
@@ -41,7 +50,7 @@ def train(
             chosen = _require_free_steps(choose(algorithm, context))
             vectors = recall_vectors(chosen, context, ticket, x)
             if vectors is None:
-                return lost(message, name(context), ticket)
+                return reply(message, lost(chosen, name(context), ticket, x))
             answer = own(message, context)
             if answer.has_error():
                 return answer
@@ -51,7 +60,8 @@ def train(
                 ended, ticket.broadcast(x, means), _NoSteps(), vectors
             )
             metrics = answer.content.metric_records.get("metrics") or MetricRecord()
-            return deliver(message, context, name(context), ticket, upload, after, metrics)
+            pend_vectors(context, ticket, after)
+            return reply(message, delivery(name(context), ticket, upload, metrics))
 
         return own
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from turnout import round as protocol
 from turnout.algorithm import Algorithm, State
 from turnout.errors import InputError
+from turnout.flower.history import begin_at
 from turnout.flower.kept import NEVER
 from turnout.round import ServerState
 
@@ -86,9 +87,7 @@ def grow(algorithm: Algorithm, progress: Progress, clients: int) -> Progress:
     if old.shares is not None:
         raise InputError("shares are given; a population that grows can only have equal ones")
     fresh = protocol.start(algorithm, old.x, clients)
-    weight = _grown(old.weight, fresh.weight)
-    if "opened" in weight:  # FedAU: the round in which a client's first interval began
-        weight["opened"][count:] = old.client_round
+    weight = begin_at(_grown(old.weight, fresh.weight), slice(count, None), old.client_round)
     memory = _grown(old.memory, fresh.memory)
     if "mean" in memory:
         memory["mean"] = old.memory["mean"] * (count / clients)

@@ -24,6 +24,7 @@ from turnout.flower.packing import Packing
 from turnout.flower.progress import begin
 from turnout.flower.roster import Population, Roster
 from turnout.flower.rules import Rules
+from turnout.flower.secure import SecureAggregation, require_sums
 from turnout.flower.store import Store, fit
 from turnout.models import Model
 from turnout.participation.process import Participation
@@ -44,7 +45,8 @@ class Strategy(FlowerStrategy):
 
     `model` is needed where parameters are frozen or tied, and, with `server_data`, for algorithms
     that train at the server. `shares` are the q_n of f = Σ q_n F_n, by row. `participation` injects
-    a synthetic mask: who is asked in each round, and whose update is lost on its way.
+    a synthetic mask: who is asked in each round, and whose update is lost on its way. With `secure`
+    (and clients whose app is `secure`, too) the server sees only sums of updates.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Strategy(FlowerStrategy):
         server_data: Pool | None = None,
         shares: ArrayLike | None = None,
         participation: Participation | None = None,
+        secure: SecureAggregation | None = None,
         evaluate_every: int | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -68,6 +71,10 @@ class Strategy(FlowerStrategy):
             evaluate_every,
             "a number of rounds from 1, or none",
         )
+        if secure is not None:
+            require_sums(algorithm)
+            _require_plain(population, rules or Rules())
+        self.secure = secure
         self.algorithm, self.population, self.seed = algorithm, population, seed
         self.rules, self.clock = rules or Rules(), clock or Clock()
         self.store = None if directory is None else Store(Path(directory))
@@ -172,7 +179,9 @@ class Strategy(FlowerStrategy):
             self.configure_train(number, federation.arrays, train_config, grid)
             assert self._round is not None
             happened, letters, opened = self._round
-            if happened.by == "clients":
+            if happened.by == "clients" and self.secure is not None:
+                line.collect_sum(self.secure, letters, happened, opened)
+            elif happened.by == "clients":
                 line.collect(letters, happened, opened)
             arrays, metrics = self._end()
             _keep(result.train_metrics_clientapp, number, metrics)
@@ -236,6 +245,18 @@ class Strategy(FlowerStrategy):
         if self.store is not None:
             self.store.save(federation, happened.entries.values(), metrics)
         return federation.arrays, metrics
+
+
+def _require_plain(population: Population, rules: Rules) -> None:
+    """What secure aggregation does not go with."""
+    for field, value, why in (
+        ("population", population, "a number or a list: clients count the rounds they missed"),
+        ("norm_bound", rules.norm_bound, "none: nobody can measure an upload"),
+        ("late_rounds", rules.late_rounds, "0: a masked upload is of no use outside of its sum"),
+        ("quorum", rules.quorum, "none: the protocol's own threshold takes its place"),
+    ):
+        bad = value is None if field == "population" else bool(value)
+        require(not bad, f"{field} with secure aggregation", value, why)
 
 
 def _keep(into: dict[int, MetricRecord], number: int, metrics: MetricRecord | None) -> None:

@@ -8,7 +8,8 @@ from flwr.app import Message, MetricRecord
 from torch import Tensor
 
 from turnout.flower import messages
-from turnout.flower.messages import Ticket
+from turnout.flower.messages import Reply, Ticket
+from turnout.flower.secure_wire import Vouched
 from turnout.parts.local import Tensors
 from turnout.round import Upload
 
@@ -61,12 +62,7 @@ def examine(message: Message, client: str, ticket: Ticket, expected: Expected) -
         said = messages.read_reply(message.content)
     except (KeyError, TypeError, ValueError) as error:
         raise RefusedError(f"not an answer that turnout can read ({error})") from None
-    if said.client != client:
-        raise RefusedError(f"from client {said.client!r}, who was not asked by this message")
-    if said.round != ticket.round:
-        raise RefusedError(f"for client round {said.round}, not {ticket.round}")
-    if said.lost:
-        raise LostError("it has lost what it kept between rounds")
+    _check_words(said, client, ticket)
     if said.update is None:
         raise RefusedError("without an update")
     if set(said.changes) != set(expected.changes):
@@ -79,6 +75,22 @@ def examine(message: Message, client: str, ticket: Ticket, expected: Expected) -
         _check(name, vector, expected)
     changes: Tensors = {name: change[None] for name, change in said.changes.items()}
     return Accepted(Upload(said.update[None], np.array([ticket.weight]), changes), said.metrics)
+
+
+def vouch(words: Vouched, client: str, ticket: Ticket) -> None:
+    """Check what a client says of an upload that is in a sum; raises `RefusedError`."""
+    _check_words(words, client, ticket)
+    if words.refused:
+        raise RefusedError(words.refused)
+
+
+def _check_words(said: Reply | Vouched, client: str, ticket: Ticket) -> None:
+    if said.client != client:
+        raise RefusedError(f"from client {said.client!r}, who was not asked by this message")
+    if said.round != ticket.round:
+        raise RefusedError(f"for client round {said.round}, not {ticket.round}")
+    if said.lost:
+        raise LostError("it has lost what it kept between rounds")
 
 
 def _check(name: str, vector: Tensor, expected: Expected) -> None:

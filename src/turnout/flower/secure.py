@@ -1,0 +1,171 @@
+"""Secure aggregation, the server's side: SecAgg+, of which the server sees only the sum.
+
+Flower has SecAgg+ for its older API only. Its protocol runs here unchanged, once a client round,
+between our orders and our `absorb`. Clients have applied their weights already, so all count for
+one, and the sum is their mean times their number.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import torch
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.common import FitIns, FitRes, parameters_to_ndarrays
+from flwr.server import LegacyContext
+from flwr.server.workflow import SecAggPlusWorkflow
+from flwr.server.workflow.constant import MAIN_CONFIGS_RECORD, MAIN_PARAMS_RECORD, Key
+from flwr.server.workflow.secure_aggregation.secaggplus_workflow import WorkflowState
+from flwr.serverapp import Grid
+from torch import Tensor
+
+from turnout.algorithm import Algorithm
+from turnout.errors import InputError, require
+from turnout.flower.clock import Clock
+from turnout.flower.happened import Ask
+from turnout.flower.mail import Mail
+from turnout.flower.secure_wire import Vouched, fit_ins, vouched
+
+_STAGES = (1 / 6, 2 / 6, 5 / 6, 1.0)
+"""How much of a round may be over at the end of each stage; clients train in the third."""
+_MODULUS = 2**32
+
+
+@dataclass(frozen=True)
+class SecureAggregation:
+    """How the sum is formed."""
+
+    clip: float = 8.0
+    """Every number of an upload must lie in [−clip, clip]; what lies outside is cut off."""
+    levels: int = 2**22
+    """Steps into which that range is cut: an upload is off by 2·clip / levels a number at most."""
+    threshold: float = 0.5
+    """The share of the cohort that must stay to the end; so many together could read an upload."""
+
+    def __post_init__(self) -> None:
+        require(self.clip > 0, "secure.clip", self.clip, "above 0")
+        require(2 <= self.levels < 2**31, "secure.levels", self.levels, "from 2 to 2**31 − 1")
+        require(0 < self.threshold <= 1, "secure.threshold", self.threshold, "in (0, 1]")
+
+
+def require_sums(algorithm: Algorithm) -> None:
+    """Refuse an algorithm that would need more than the sum."""
+    if algorithm.gate is not None:
+        raise InputError(
+            f"{algorithm.name} counts each client once a window, so it must be able to leave out "
+            "single updates; secure aggregation shows it only the sum of all of them"
+        )
+    if not algorithm.sums_only:
+        raise InputError(
+            f"{algorithm.name} keeps a table of clients' updates at the server, so it must see "
+            "each of them; secure aggregation shows it only their sum. Where the method can, let "
+            "the clients keep the memory, as mifa(memory='client') does"
+        )
+
+
+@dataclass(frozen=True)
+class Sum:
+    """What came of one round."""
+
+    vectors: list[Tensor]
+    """Sums over the clients in `of`, in the order in which they upload vectors."""
+    of: list[tuple[Ask, Vouched]]
+    """Whose uploads are in the sum, with what each says about itself in the clear."""
+
+
+def aggregate(
+    settings: SecureAggregation,
+    grid: Grid,
+    clock: Clock,
+    letters: Sequence[tuple[Message, Ask]],
+    opened: float,
+    deadline: float,
+) -> Sum | None:
+    """Run the protocol among these clients; None if too few stayed to the end."""
+    if len(letters) < 2 or len(letters) * settings.levels > _MODULUS:
+        return None
+    asks = {ask.node: ask for _, ask in letters}
+    one = _OneRound(
+        [(_Proxy(ask.node), fit_ins(letter.content, settings.clip)) for letter, ask in letters]
+    )
+    state = RecordDict({MAIN_CONFIGS_RECORD: ConfigRecord({Key.CURRENT_ROUND: 1})})
+    state[MAIN_PARAMS_RECORD] = letters[0][0].content.array_records["arrays"]
+    ends = [opened + share * deadline for share in _STAGES]
+    # Of all that a Grid, a Strategy and a ClientManager are, the protocol calls only what is here.
+    context = LegacyContext(
+        Context(0, 0, {}, state, {}), strategy=cast(Any, one), client_manager=cast(Any, one)
+    )
+    _Protocol(
+        1.0,
+        settings.threshold,
+        max_weight=1.0,
+        clipping_range=float(settings.clip),
+        quantization_range=settings.levels,
+        modulus_range=_MODULUS,
+    )(cast(Any, _Stages(grid, clock, ends)), context)
+    if not one.results:
+        return None
+    means = parameters_to_ndarrays(one.results[0][1].parameters)
+    count = len(one.results)
+    of = [(asks[proxy.node_id], vouched(result)) for proxy, result in one.results]
+    return Sum([torch.from_numpy(count * mean) for mean in means], of)
+
+
+class _Protocol(SecAggPlusWorkflow):
+    """Flower's protocol, mended: as of 1.41 one client that leaves early voids the whole round.
+
+    At the end it asks for the shares of every client that did not deliver, and there are none of
+    those who left before they had shared their keys. Nobody has masked anything with theirs.
+    """
+
+    def share_keys_stage(self, grid: Grid, context: LegacyContext, state: WorkflowState) -> bool:
+        shared = super().share_keys_stage(grid, context, state)
+        state.sampled_node_ids = set(state.active_node_ids)
+        state.nid_to_neighbours = {
+            node: neighbours & state.active_node_ids
+            for node, neighbours in state.nid_to_neighbours.items()
+        }
+        return shared
+
+
+@dataclass
+class _Proxy:
+    node_id: int
+
+
+@dataclass
+class _OneRound:
+    """The strategy and the client manager that the protocol asks."""
+
+    orders: list[tuple[_Proxy, FitIns]]
+    results: list[tuple[_Proxy, FitRes]] = field(default_factory=list)
+
+    def configure_fit(self, *_: object) -> list[tuple[_Proxy, FitIns]]:
+        return self.orders
+
+    def aggregate_fit(
+        self, _: int, results: list[tuple[_Proxy, FitRes]], failures: object
+    ) -> tuple[None, dict[str, Any]]:
+        self.results = results
+        return None, {}
+
+    def num_available(self) -> int:
+        return len(self.orders)
+
+
+@dataclass
+class _Stages:
+    """The line on which the protocol sends and receives, each stage with an end."""
+
+    grid: Grid
+    clock: Clock
+    ends: list[float]
+
+    def send_and_receive(
+        self, messages: Iterable[Message], *, timeout: float | None = None
+    ) -> list[Message]:
+        began, until = self.clock.now(), self.ends.pop(0)
+        letters = list(messages)
+        for message in letters:
+            message.metadata.ttl = max(until - began, 1.0)
+        return Mail[None](self.grid, self.clock).exchange([(m, None) for m in letters], until)
