@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnout import checkpoint
-from turnout.checkpoint import CheckpointError, load, save
+from turnout.checkpoint import load, save
+from turnout.errors import CheckpointError
 
 
 @dataclass
@@ -118,8 +119,8 @@ def test_damage_is_said_and_the_one_before_is_used(
     monkeypatch.setattr(checkpoint, "BLOCK_BYTES", 64)
     table = torch.arange(32.0).reshape(8, 4)
     counts = np.arange(8)
-    save(tmp_path, 1, {"table": table}, delivered=counts)
-    newest = save(tmp_path, 2, {"table": table + 1}, delivered=counts + 1)
+    save(tmp_path, 1, {"table": table}, delivered=counts, tables=["state.table"])
+    newest = save(tmp_path, 2, {"table": table + 1}, delivered=counts + 1, tables=["state.table"])
     damage(newest / file, how)
     said: list[str] = []
     found = load(tmp_path, said.append)
@@ -145,9 +146,9 @@ def test_blocks_whose_clients_stayed_away_are_linked(
 ) -> None:
     monkeypatch.setattr(checkpoint, "BLOCK_BYTES", 64)
     table, counts = torch.zeros(12, 4), np.zeros(12, dtype=np.int32)  # three blocks of four rows
-    first = save(tmp_path, 1, {"table": table}, delivered=counts)
+    first = save(tmp_path, 1, {"table": table}, delivered=counts, tables=["state.table"])
     table[5], counts[5] = 7.0, 1
-    second = save(tmp_path, 2, {"table": table}, delivered=counts)
+    second = save(tmp_path, 2, {"table": table}, delivered=counts, tables=["state.table"])
     linked = [
         (first / f).samefile(second / f) for f in (f"state.table.{b}.safetensors" for b in range(3))
     ]

@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -28,6 +28,8 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 from torch import Tensor
 
+from turnout.errors import CheckpointError
+
 FORMAT = 1
 MANIFEST = "manifest.json"
 BLOCK_BYTES = 16 << 20
@@ -35,10 +37,6 @@ BLOCK_BYTES = 16 << 20
 
 Tree = Any
 Array = NDArray[Any]
-
-
-class CheckpointError(Exception):
-    """One sentence on why a checkpoint cannot be written or read."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +56,14 @@ def save(
     state: Any,
     notes: dict[str, Any] | None = None,
     delivered: NDArray[Any] | None = None,
+    tables: Collection[str] = (),
     keep: int = 2,
 ) -> Path:
     """Write `state` after `round` rounds below `folder` and keep the newest `keep` checkpoints.
 
-    `delivered` counts each client's deliveries; with it, blocks of large tables in which no count
-    has changed since the newest checkpoint are not written again.
+    `tables` are the dotted names of arrays with a row a client that change by that client's
+    deliveries only, and `delivered` counts these: blocks of large tables in which no count has
+    changed since the newest checkpoint are not written again.
     """
     final = folder / f"round-{round:09d}"
     if final.exists():  # From before a resume. Runs are exact: if it is whole, it is this one.
@@ -80,7 +80,7 @@ def save(
     except OSError as error:
         raise _failed(folder, error) from error
     try:
-        _write(draft, folder, round, state, notes or {}, delivered)
+        _write(draft, folder, round, state, notes or {}, delivered, tables)
         os.rename(draft, final)
         _sync_folder(folder)
     except OSError as error:
@@ -133,6 +133,7 @@ def _write(
     state: Any,
     notes: dict[str, Any],
     delivered: NDArray[Any] | None,
+    by_client: Collection[str],
 ) -> None:
     arrays: dict[str, Array] = {}
     tree = _describe(state, "state", arrays)
@@ -144,7 +145,7 @@ def _write(
     tables: dict[str, Any] = {}
     changed = _changed(folder, previous, delivered)
     for name, array in arrays.items():
-        if delivered is None or array.nbytes <= BLOCK_BYTES or len(array) != len(delivered):
+        if name not in by_client or array.nbytes <= BLOCK_BYTES:
             small[name] = array
             continue
         rows = max(1, BLOCK_BYTES // array[0].nbytes)

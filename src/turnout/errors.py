@@ -1,4 +1,4 @@
-"""The one exception that a user's input may raise."""
+"""What a user may be told in one sentence: bad input, and checkpoints that failed."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -10,6 +10,10 @@ class InputError(ValueError):
 
     The command line prints it and exits with code 2; it never shows a traceback.
     """
+
+
+class CheckpointError(Exception):
+    """One sentence on why a checkpoint cannot be written or read."""
 
 
 def require(holds: bool, field: str, value: Any, right: str) -> None:

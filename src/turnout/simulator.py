@@ -136,6 +136,12 @@ def begin(simulation: Simulation, start: Tensor | None = None) -> Progress:
     )
 
 
+def client_tables(simulation: Simulation) -> list[str]:
+    """Names, in a checkpoint, of tables whose rows change by their own client's deliveries only."""
+    kept = [f"state.kept.{name}" for name in protocol.keeps(simulation.algorithm)]
+    return [*kept, "state.server.memory.table"]
+
+
 def restore(simulation: Simulation, tree: dict[str, Any]) -> Progress:
     """The progress that a checkpoint's tree holds, if it is one of this simulation."""
     progress = Progress(**{**tree, "server": ServerState(**tree["server"])})

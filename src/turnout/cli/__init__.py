@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 import typer
 
-from turnout.errors import InputError
+from turnout.errors import CheckpointError, InputError
 
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 
@@ -22,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def status(arguments: Sequence[str] | None = None) -> int:
     """Run the command and turn what people can mend into one sentence on stderr."""
     from turnout.cli.app import app
+    from turnout.experiments.interrupt import Interrupted
 
     command = typer.main.get_command(app)
     args = None if arguments is None else list(arguments)
@@ -36,6 +37,10 @@ def status(arguments: Sequence[str] | None = None) -> int:
         return _complain(
             re.sub(r"( Did you mean .*?\?)\1", r"\1", error.format_message()), USER_ERROR
         )
+    except Interrupted as stopped:
+        return _complain(f"stopped at {stopped}", INTERRUPTED)
+    except CheckpointError as error:
+        return _complain(str(error), FAILED)
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
     except BrokenPipeError:

@@ -76,6 +76,9 @@ def run(
     engine: Annotated[
         str | None, typer.Option(metavar="NAME", help="what trains the clients: auto, reference, …")
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="go on with the run in --out where it was")
+    ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> int:
@@ -83,7 +86,7 @@ def run(
     from turnout.cli.run import execute
 
     given = [*(changes or []), *([f'run.engine="{engine}"'] if engine else [])]
-    return execute(file, given, out, quiet, as_json)
+    return execute(file, given, out, quiet, as_json, resume)
 
 
 @app.command("list")

@@ -11,17 +11,25 @@ from turnout.cli.screen import print_summary, say, stderr, stdout
 from turnout.experiments.config import Config
 from turnout.experiments.files import json_text
 from turnout.experiments.findings import findings
+from turnout.experiments.interrupt import interruptible
 from turnout.experiments.read import read
 from turnout.experiments.run import Outcome, run_experiment
 from turnout.experiments.summary import as_json
 
 
-def execute(file: Path, changes: Sequence[str], out: Path | None, quiet: bool, json: bool) -> int:
-    """Run the experiment in `file`; the exit code."""
+def execute(
+    file: Path,
+    changes: Sequence[str],
+    out: Path | None,
+    quiet: bool,
+    json: bool,
+    resume: bool = False,
+) -> int:
+    """Run the experiment in `file` (or, with `resume`, go on with it in `out`); the exit code."""
     # So that "package.module:function" finds what lies beside the user, as with `python -m`.
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    outcome = _run(read(file, changes), out, quiet, json)
+    outcome = _run(read(file, changes), out, quiet, json, resume)
     return _end(outcome, quiet)
 
 
@@ -37,9 +45,11 @@ def demonstrate(out: Path | None, changes: Sequence[str], quiet: bool, json: boo
     return _end(outcome, quiet)
 
 
-def _run(config: Config, out: Path | None, quiet: bool, json: bool) -> Outcome:
-    with progress(config, quiet or json) as watch:
-        outcome = run_experiment(config, out, watch)
+def _run(
+    config: Config, out: Path | None, quiet: bool, json: bool, resume: bool = False
+) -> Outcome:
+    with progress(config, quiet or json) as watch, interruptible() as asked:
+        outcome = run_experiment(config, out, watch, asked, resume)
     if json:
         report = {
             "out": str(outcome.results.folder),

@@ -2,20 +2,27 @@
 
 import csv
 import io
+import json
+import logging
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
 from safetensors.torch import save
 
+from turnout import checkpoint
 from turnout import round as protocol
 from turnout.algorithm import Algorithm
 from turnout.evaluate import Evaluator, Metrics
 from turnout.experiments.config import RunSection
-from turnout.experiments.files import json_line, json_text, replace, write
+from turnout.experiments.files import json_line, json_text, lines, replace, settle, write
+from turnout.experiments.heavy import Heavy
+from turnout.experiments.interrupt import Asked, Interrupted
+from turnout.experiments.pace import Pace
 from turnout.experiments.world import Setting
 from turnout.participation import Log, export
 from turnout.simulator import (
@@ -27,8 +34,14 @@ from turnout.simulator import (
     advance,
     begin,
     client_table,
+    client_tables,
     measure,
+    restore,
 )
+
+log = logging.getLogger("turnout")
+
+CHECKPOINTS = "checkpoints"
 
 Watch = Callable[[Round, Metrics | None], None]
 
@@ -45,32 +58,71 @@ class Cell(NamedTuple):
     folder: Path
 
 
-def simulation_of(cell: Cell, run: RunSection) -> Simulation:
+def simulation_of(cell: Cell, run: RunSection, engine: str | None = None) -> Simulation:
     """What the cell simulates; an `InputError` if its parts do not go together."""
     world, model, augment = cell.setting
     return Simulation.of(
-        cell.algorithm, world, model, cell.seed, run.engine, DTYPES[run.dtype], augment
+        cell.algorithm, world, model, cell.seed, engine or run.engine, DTYPES[run.dtype], augment
     )
 
 
-def run_cell(cell: Cell, run: RunSection, watch: Watch | None = None) -> None:
-    """Play all rounds, writing metrics as they come and the rest at the end."""
-    simulation = simulation_of(cell, run)
+def run_cell(
+    cell: Cell,
+    run: RunSection,
+    watch: Watch | None = None,
+    asked: Asked | None = None,
+    resume: bool = False,
+) -> None:
+    """Play the rounds that are left, writing metrics as they come and the rest at the end.
+
+    With `resume`, a cell that has ended stays as it is and one that has not goes on from its newest
+    checkpoint, to the same metrics and the same model as if nothing had happened. When it is
+    `asked` to stop, the round is finished and kept, and the cell is `Interrupted`.
+    """
+    if resume and _status_of(cell.folder) in ("done", "diverged"):
+        return
+    found = checkpoint.load(cell.folder / CHECKPOINTS, log.warning) if resume else None
+    # The engine that was chosen then: another one would differ in the last bits.
+    simulation = simulation_of(cell, run, found.notes["engine"] if found else None)
+    engine = type(simulation.engine).__name__.lower()
+    progress = restore(simulation, found.tree) if found else begin(simulation)
     cadence = Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, run.rounds)
     evaluator = simulation.evaluator(run.client_samples)
-    progress = begin(simulation)
     cell.folder.mkdir(parents=True, exist_ok=True)
-    engine = type(simulation.engine).__name__.lower()
     about = {"algorithm": cell.label, "method": repr(cell.algorithm), "seed": cell.seed}
     about |= {"engine": engine, "memory": cell.algorithm.memory is not None, "rounds": run.rounds}
-    _status(cell, about, "running", 0)
-    last, diverged = progress.server.x, None
-    seconds = evaluating = 0.0
+    _status(cell, about, "running", progress.server.round)
+    at: dict[str, Any] = found.notes if found else {}
+    seconds, evaluating = at.get("seconds", 0.0), at.get("evaluating", 0.0)
+    last, diverged, pace, heavy = (
+        progress.server.x,
+        None,
+        Pace(run.checkpoint_seconds),
+        Heavy(f"{cell.label}, seed {cell.seed}"),
+    )
     with (
-        open(cell.folder / "metrics.jsonl", "w", encoding="utf-8") as metrics_file,
-        open(cell.folder / "timing.jsonl", "w", encoding="utf-8") as timing_file,
+        lines(cell.folder / "metrics.jsonl", at.get("metrics", 0)) as metrics_file,
+        lines(cell.folder / "timing.jsonl", at.get("timing", 0)) as timing_file,
     ):
-        for _ in range(run.rounds):
+
+        def keep() -> None:
+            notes = {
+                "metrics": settle(metrics_file),
+                "timing": settle(timing_file),
+                "seconds": seconds,
+                "evaluating": evaluating,
+                "engine": engine,
+            }
+            folder, done = cell.folder / CHECKPOINTS, progress.server.round
+            tables = client_tables(simulation)
+            checkpoint.save(folder, done, progress, notes, progress.delivered, tables)
+
+        while progress.server.round < run.rounds:
+            if asked is not None and asked.stop:
+                keep()
+                raise Interrupted(f"{cell.label}, seed {cell.seed}, round {progress.server.round}")
+            if pace.due():
+                pace.keep(keep)
             began = perf_counter()
             try:
                 happened = advance(simulation, progress)
@@ -79,6 +131,7 @@ def run_cell(cell: Cell, run: RunSection, watch: Watch | None = None) -> None:
                 break
             trained = perf_counter()
             last = progress.server.x
+            heavy.note(happened, len(progress.delivered))
             metrics = measure(evaluator, cadence, progress, happened)
             seconds += trained - began
             evaluating += perf_counter() - trained
@@ -90,19 +143,22 @@ def run_cell(cell: Cell, run: RunSection, watch: Watch | None = None) -> None:
                 watch(happened, metrics)
     done = run.rounds if diverged is None else diverged.round
     _keep(cell, simulation, evaluator, progress, last, done)
-    if diverged is None:
-        _status(cell, about, "done", done)
-    else:
-        _status(cell, about, "diverged", done)
+    _status(cell, about, "done" if diverged is None else "diverged", done)
+    shutil.rmtree(cell.folder / CHECKPOINTS, ignore_errors=True)  # Nothing is left to resume.
 
 
-def _append(file: io.TextIOWrapper, values: dict[str, Any]) -> None:
-    file.write(json_line(values) + "\n")
+def _append(file: BinaryIO, values: dict[str, Any]) -> None:
+    file.write((json_line(values) + "\n").encode())
     file.flush()
 
 
 def _status(cell: Cell, about: dict[str, Any], status: str, round: int) -> None:
     write(cell.folder / "status.json", json_text({**about, "status": status, "round": round}))
+
+
+def _status_of(folder: Path) -> str | None:
+    path = folder / "status.json"
+    return str(json.loads(path.read_text(encoding="utf-8"))["status"]) if path.exists() else None
 
 
 def _keep(

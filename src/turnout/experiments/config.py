@@ -62,6 +62,12 @@ class RunSection(Section):
     tail: Whole = Field(
         default=200, description="rounds at the end over which tables average accuracy"
     )
+    checkpoint_seconds: float = Field(
+        30.0,
+        ge=0,
+        description="seconds between checkpoints, more where they cost over 4 % of the time; 0: after "
+        "every round",
+    )
     plots: bool = Field(default=True, description="save plots in the run directory")
 
     @field_validator("seeds")

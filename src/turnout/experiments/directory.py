@@ -16,7 +16,8 @@ summary.json, summary.csv, summary.md, plots/
 import platform
 import re
 import sys
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,6 +28,8 @@ from turnout.errors import InputError
 from turnout.experiments import toml
 from turnout.experiments.files import json_text, write
 
+CONFIG = "config.toml"
+
 _PACKAGES = ("torch", "numpy", "scikit-learn", "pyarrow", "safetensors")
 
 
@@ -35,14 +38,68 @@ def create(out: Path | None, name: str) -> Path:
     folder = out or _fresh(Path("runs"), slug(name))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
+        if any(folder.glob("[!.]*")):
             raise InputError(f"{folder} is not empty; give --out a new folder, or remove this one")
-        (folder / "cells").mkdir()
     except OSError as error:
         raise InputError(
             f"{folder} cannot be written: {error.strerror}; give --out a folder that can"
         ) from error
     return folder
+
+
+_LOOKS = ("name", "tail", "plots", "checkpoint_seconds")
+"""Keys of [run] that a resumed run may change: nothing that is computed depends on them."""
+
+
+def reopen(out: Path | None, table: dict[str, Any]) -> Path:
+    """The run directory `out`, if the experiment in it is the one of `table`.
+
+    One in which nothing has begun is as good as new, so that a job may always say --resume.
+    """
+    if out is None:
+        raise InputError(
+            "--out is missing; with --resume it must be the run directory to go on with"
+        )
+    if not out.exists() or not any(out.glob("[!.]*")):
+        return create(out, "")
+    try:
+        before = tomllib.loads((out / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise InputError(
+            f"{out} cannot be resumed ({error}); --out must be a run directory with its config.toml"
+        ) from error
+    now = tomllib.loads(toml.dumps(table))
+    for each in (before, now):
+        each["run"] = {key: value for key, value in each["run"].items() if key not in _LOOKS}
+    changed = list(differences(before, now))
+    if changed:
+        raise InputError(f"the experiment in {out} is another one: {'; '.join(changed)}")
+    return out
+
+
+def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
+    """Where two tables differ, in words.
+
+    >>> list(differences({"run": {"rounds": 9}}, {"run": {"rounds": 5, "seeds": [1]}}))
+    ['run.rounds was 9 and is 5', 'run.seeds was not there and is [1]']
+    """
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in sorted(before.keys() | now.keys()):
+            inside = f"{path}.{key}" if path else key
+            yield from differences(before.get(key, _ABSENT), now.get(key, _ABSENT), inside)
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for place, (old, new) in enumerate(zip(before, now, strict=True)):
+            yield from differences(old, new, f"{path}.{place}")
+    elif before != now:
+        yield f"{path} was {before!r} and is {now!r}"
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "not there"
+
+
+_ABSENT = _Absent()
 
 
 def _fresh(parent: Path, name: str) -> Path:
@@ -54,7 +111,7 @@ def _fresh(parent: Path, name: str) -> Path:
 def describe(folder: Path, table: dict[str, Any]) -> None:
     """Write what the experiment is and what it runs on."""
     heading = f"# Written by turnout {__version__}; repeat it with: turnout run config.toml\n\n"
-    write(folder / "config.toml", heading + toml.dumps(table))
+    write(folder / CONFIG, heading + toml.dumps(table))
     write(folder / "versions.json", json_text(versions()))
 
 

@@ -3,9 +3,12 @@
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+from turnout.errors import InputError
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -23,6 +26,28 @@ def replace(path: Path, make: Callable[[Path], Any]) -> None:
         os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def lines(path: Path, position: int) -> Iterator[BinaryIO]:
+    """The file `path`, open for more lines after its first `position` bytes; the rest is cut off."""
+    with open(path, "r+b" if path.exists() else "w+b") as file:
+        held = file.seek(0, os.SEEK_END)
+        if held < position:
+            raise InputError(
+                f"{path} has {held} bytes; it must have the {position} of the last checkpoint, so it "
+                "cannot be continued"
+            )
+        file.truncate(position)
+        file.seek(position)
+        yield file
+
+
+def settle(file: BinaryIO) -> int:
+    """Bring what was written to the disk, and say how far it reaches."""
+    file.flush()
+    os.fsync(file.fileno())
+    return file.tell()
 
 
 def json_line(values: Any) -> str:

@@ -1,6 +1,7 @@
 """An experiment from its configuration to its run directory."""
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,10 +10,11 @@ import torch
 from turnout.evaluate import Metrics
 from turnout.experiments.cells import Cell, run_cell, simulation_of
 from turnout.experiments.config import Config
-from turnout.experiments.directory import cell_folders, create, describe
+from turnout.experiments.directory import CONFIG, cell_folders, create, describe, reopen
 from turnout.experiments.files import json_text, write
+from turnout.experiments.interrupt import Asked, Interrupted
+from turnout.experiments.lock import locked
 from turnout.experiments.methods import algorithm, methods
-from turnout.experiments.plots import draw
 from turnout.experiments.resolved import resolved
 from turnout.experiments.results import Results, read_results
 from turnout.experiments.summary import Summary, as_json, summarise
@@ -40,25 +42,37 @@ class Outcome(NamedTuple):
         ]
 
 
-def run_experiment(config: Config, out: Path | None = None, watch: Watch | None = None) -> Outcome:
+def run_experiment(
+    config: Config,
+    out: Path | None = None,
+    watch: Watch | None = None,
+    asked: Asked | None = None,
+    resume: bool = False,
+) -> Outcome:
     """Run every cell and write everything; a diverging cell does not stop the others.
 
-    Nothing is written before the first seed's cells have all been found to be sound.
+    Nothing is written before the first seed's cells have all been found to be sound. With `resume`
+    the run directory `out` goes on where it was, or begins if it has not.
     """
     if config.run.threads is not None:
         torch.set_num_threads(config.run.threads)
-    folder: Path | None = None
-    for world in cells(config):
-        if folder is None:
-            for cell in world:
-                simulation_of(cell, config.run)
-            folder = create(out, config.run.name)
-            describe(folder, resolved(config))
-        for cell in world:
+    worlds = cells(config)
+    first = next(worlds)  # a configuration has at least one seed
+    for cell in first:
+        simulation_of(cell, config.run)
+    table = resolved(config)
+    folder = reopen(out, table) if resume else create(out, config.run.name)
+    with locked(folder):
+        if not (folder / CONFIG).exists():
+            describe(folder, table)
+        for cell in chain(first, chain.from_iterable(worlds)):
             placed = cell._replace(folder=folder / cell.folder)
-            run_cell(placed, config.run, _told(placed, watch))
-    assert folder is not None  # a configuration has at least one seed
-    return finish(folder, config.run.plots)
+            try:
+                run_cell(placed, config.run, _told(placed, watch), asked, resume)
+            except Interrupted as stopped:
+                again = f"turnout run {folder / CONFIG} --out {folder} --resume"
+                raise Interrupted(f"{stopped}; all is kept, and this goes on: {again}") from None
+        return finish(folder, config.run.plots)
 
 
 def cells(config: Config) -> Iterator[list[Cell]]:
@@ -86,4 +100,9 @@ def finish(folder: Path, plots: bool = True) -> Outcome:
     write(folder / "summary.json", json_text(as_json(summary)))
     write(folder / "summary.csv", as_csv(summary))
     write(folder / "summary.md", markdown(summary))
-    return Outcome(results, summary, draw(results, folder / "plots") if plots else [])
+    if not plots:
+        return Outcome(results, summary, [])
+    # Imported at the end: the first round should not have to wait for matplotlib.
+    from turnout.experiments.plots import draw
+
+    return Outcome(results, summary, draw(results, folder / "plots"))

@@ -55,14 +55,14 @@ def clusters(assignment: ArrayLike, divisor: Divisor = per_client) -> Memory:
     def init(clients: int, x: Tensor) -> State:
         require_one_each("clusters", of, clients)
         return {
-            "table": torch.zeros(count, len(x), dtype=x.dtype, device=x.device),
+            "vectors": torch.zeros(count, len(x), dtype=x.dtype, device=x.device),
             "mean": torch.zeros_like(x),
             "sums": torch.zeros(count, len(x), dtype=x.dtype, device=x.device),
             "delivered": torch.zeros(count, 1, dtype=x.dtype, device=x.device),
         }
 
     def recall(state: State, rows: Rows) -> Tensor:
-        held: Tensor = state["table"]
+        held: Tensor = state["vectors"]
         return held[torch.from_numpy(of[rows])]
 
     def store(state: State, rows: Rows, updates: Tensor) -> State:
@@ -74,7 +74,7 @@ def clusters(assignment: ArrayLike, divisor: Divisor = per_client) -> Memory:
     def settle(state: State) -> State:
         active = state["delivered"][:, 0] > 0
         fresh = state["sums"][active] / state["delivered"][active]
-        held = state["table"]
+        held = state["vectors"]
         share = members[active.cpu()].to(held) / len(of)
         state["mean"] += share @ (fresh - held[active])
         held[active] = fresh

@@ -1,0 +1,211 @@
+"""Killed at any moment and resumed, a run ends as if nothing had happened, to the byte."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from turnout.algorithms import RECIPES
+from turnout.errors import InputError
+from turnout.experiments.config import Config
+from turnout.experiments.interrupt import Asked, Interrupted
+from turnout.experiments.read import change, configure, parse
+from turnout.experiments.results import read_results
+from turnout.experiments.run import run_experiment
+
+SMALL = """
+[run]
+rounds = 30
+seeds = [0]
+evaluate_every = 3
+checkpoint_seconds = 0
+plots = false
+engine = "{engine}"
+[data]
+name = "digits"
+partition = {{ name = "dirichlet", clients = 12, alpha = 0.3 }}
+auxiliary = {{ size = 40 }}
+[participation]
+process = "markov"
+rates = {{ alpha = 0.1, mean = 0.4, floor = 0.1 }}
+lost = 0.1
+[[algorithm]]
+name = "{name}"
+"""
+
+EXTRA = {
+    "amplified": 'period = 4\nfactor = 1.5\ninner = { name = "mifa", memory = "client" }\n',
+    "safari": 'q = 0.6\ninner = { name = "fedau", cutoff = 5 }\n',
+}
+
+# Exact on every engine: each adds in a fixed order, whatever the number of threads.
+ENGINES = ("reference", "batched", "threaded")
+
+EXACT = (
+    "metrics.jsonl",
+    "model.safetensors",
+    "clients.csv",
+    "classes.csv",
+    "participation.parquet",
+)
+
+KILLED = """
+import os, random, signal, sys, threading
+from pathlib import Path
+from turnout.experiments.run import run_experiment
+from turnout.experiments.read import read
+
+dice = random.Random(int(sys.argv[3]))
+left = [dice.randint(1, 12)]
+
+def watch(*happened):
+    left[0] -= 1
+    if left[0] == 0:  # some moment of the rounds that follow, also while a file is being written
+        delay = dice.random() * 0.02
+        threading.Timer(delay, os.kill, (os.getpid(), signal.SIGKILL)).start()
+
+run_experiment(read(Path(sys.argv[1])), Path(sys.argv[2]), watch, resume=True)
+"""
+
+
+def text(name: str, engine: str = "auto") -> str:
+    return SMALL.format(name=name, engine=engine) + EXTRA.get(name, "")
+
+
+def config(*changes: str, name: str = "fedau") -> Config:
+    return configure(change(parse(text(name)), changes))
+
+
+def exact(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.name in EXACT
+    }
+
+
+def killed_until_done(folder: Path, name: str, engine: str, seed: int, kills: int) -> int:
+    """Kill and resume up to `kills` times, then let it end; how often it was killed in mid-run."""
+    file, out = folder / "experiment.toml", folder / "killed"
+    file.write_text(text(name, engine))
+    died = 0
+    for turn in range(kills):
+        command = [sys.executable, "-c", KILLED, str(file), str(out), str(1000 * seed + turn)]
+        code = subprocess.run(command, capture_output=True, check=False).returncode
+        assert code in (0, -signal.SIGKILL)
+        died += code != 0
+    run_experiment(configure(parse(text(name, engine))), out, resume=True)
+    return died
+
+
+def test_killed_and_resumed_is_the_same_to_the_byte(tmp_path: Path) -> None:
+    died = killed_until_done(tmp_path, "fedau", "auto", seed=1, kills=3)
+    assert died >= 2
+    run_experiment(configure(parse(text("fedau"))), tmp_path / "whole")
+    assert exact(tmp_path / "killed") == exact(tmp_path / "whole")
+    assert len(exact(tmp_path / "whole")) == len(EXACT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_every_algorithm_survives_being_killed(tmp_path: Path, name: str, engine: str) -> None:
+    # A kill costs a start of Python: twenty of each method, shared out over the engines.
+    killed_until_done(tmp_path, name, engine, seed=ENGINES.index(engine), kills=7)
+    run_experiment(configure(parse(text(name, engine))), tmp_path / "whole")
+    assert exact(tmp_path / "killed") == exact(tmp_path / "whole")
+
+
+def stopping_at(round: int, asked: Asked) -> object:
+    def watch(cell: object, happened: object, metrics: object) -> None:
+        asked.stop = getattr(happened, "round") >= round  # noqa: B009
+
+    return watch
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_stopped_and_resumed_is_the_same_to_the_byte(tmp_path: Path, name: str) -> None:
+    whole, stopped, asked = config("run.rounds=14", name=name), tmp_path / "stopped", Asked()
+    with pytest.raises(Interrupted, match=r"seed 0, round 8; .* --resume"):
+        run_experiment(whole, stopped, stopping_at(7, asked), asked)  # type: ignore[arg-type]
+    assert read_results(stopped).cells[0].status == "running"
+    run_experiment(whole, stopped, resume=True)
+    run_experiment(whole, tmp_path / "whole")
+    assert exact(stopped) == exact(tmp_path / "whole")
+    assert not list(stopped.rglob("round-*"))  # what is done needs no checkpoint
+
+
+def test_metrics_written_after_the_checkpoint_are_written_again_once(tmp_path: Path) -> None:
+    asked = Asked()
+    with pytest.raises(Interrupted):
+        run_experiment(config(), tmp_path, stopping_at(9, asked), asked)  # type: ignore[arg-type]
+    (metrics,) = tmp_path.rglob("metrics.jsonl")
+    with open(metrics, "a") as file:
+        file.write('{"round": 12, "test_acc')  # killed in mid-line
+    run_experiment(config(), tmp_path, resume=True)
+    rounds = read_results(tmp_path).cells[0].curve("test_loss")[0]
+    assert rounds == list(range(3, 31, 3))
+
+
+def test_a_damaged_checkpoint_is_said_and_the_one_before_is_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked, out = Asked(), tmp_path / "out"
+    with pytest.raises(Interrupted):
+        run_experiment(config(), out, stopping_at(9, asked), asked)  # type: ignore[arg-type]
+    newest = sorted(out.rglob("round-*"))[-1] / "state.safetensors"
+    content = bytearray(newest.read_bytes())
+    content[random.Random(0).randrange(len(content))] ^= 1
+    newest.write_bytes(bytes(content))
+    run_experiment(config(), out, resume=True)
+    assert "checkpoint round-000000010 is damaged" in caplog.text
+    run_experiment(config(), tmp_path / "whole")
+    assert exact(out) == exact(tmp_path / "whole")
+
+
+def test_another_experiment_is_refused_with_what_differs(tmp_path: Path) -> None:
+    run_experiment(config("run.rounds=3"), tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match=r"run\.rounds was 3 and is 4"):
+        run_experiment(config("run.rounds=4"), tmp_path, resume=True)
+    with pytest.raises(InputError, match=r"algorithm\.0\.cutoff was 50 and is 7"):
+        run_experiment(config("run.rounds=3", "algorithm.0.cutoff=7"), tmp_path, resume=True)
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert after == before
+
+
+def test_what_is_not_a_run_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "letters.txt").write_text("dear")
+    with pytest.raises(InputError, match=r"cannot be resumed"):
+        run_experiment(config(), tmp_path, resume=True)
+    with pytest.raises(InputError, match="--out is missing"):
+        run_experiment(config(), None, resume=True)
+
+
+def test_resume_begins_what_has_not_begun(tmp_path: Path) -> None:
+    outcome = run_experiment(config("run.rounds=2"), tmp_path / "new", resume=True)
+    assert outcome.results.cells[0].status == "done"
+
+
+def test_ctrl_c_keeps_all_and_says_how_to_go_on(tmp_path: Path) -> None:
+    file, out = tmp_path / "experiment.toml", tmp_path / "out"
+    file.write_text(text("fedau").replace("rounds = 30", "rounds = 100000"))
+    command = [sys.executable, "-m", "turnout", "run", str(file), "--out", str(out)]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "500"}
+    )
+    try:
+        while not list(out.rglob("round-*")):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert f"turnout run {out / 'config.toml'} --out {out} --resume" in said
+    assert "Traceback" not in said
+    assert list(out.rglob("round-*"))
