@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from turnout.experiments.summary import Summary, leader
-from turnout.experiments.table import cells, fitting, label, plain
+from turnout.experiments.summary import Summary
+from turnout.experiments.table import fitting, headings, label, plain, with_leaders
 
 
 def stdout() -> Console:
@@ -51,17 +51,18 @@ def print_summary(summary: Summary) -> None:
         console.out(plain(summary), end="", highlight=False)
         return
     columns = fitting(summary, console.width)
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    leaders = [leader(summary, column) for column in columns]
-    for column in columns:
-        table.add_column(summary.heading(column), justify="right", vertical="bottom")
-    for line, row in zip(summary.lines, cells(summary, columns), strict=True):
-        texts = [
-            Text(text, style="bold" if line.label == best else "")
-            for text, best in zip(row, leaders, strict=True)
-        ]
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("", no_wrap=True)
+    for head in headings(summary, columns):
+        table.add_column("\n".join(head), justify="right", vertical="bottom", no_wrap=True)
+    for line, pairs in with_leaders(summary, columns):
+        texts = [Text(text, style="bold" if line.label == best else "") for text, best in pairs]
         table.add_row(Text(label(line)), *texts)
     console.print(table)
+    notes = []
+    if any(line.seeds > 1 for line in summary.lines):
+        notes.append("Mean ± standard deviation over seeds; bold: best by more than that.")
     if len(columns) < len(summary.columns):
-        say("Columns that do not fit here are in summary.csv.", console, style="dim")
+        notes.append("Columns that do not fit here are in summary.csv.")
+    for note in notes:
+        say(note, console, style="dim")

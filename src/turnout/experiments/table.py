@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from turnout.experiments.summary import Column, Entry, Line, Summary, leader
 
-_FIRST_TO_GO = ("best", "spread_loss", "train_loss", "seconds", "spread", "final")
+_FIRST_TO_GO = ("best", "spread_loss", "seconds", "train_loss", "spread", "final")
 """What a narrow terminal does without, in this order; files have everything."""
 
 
@@ -15,7 +15,7 @@ def cells(summary: Summary, columns: Sequence[Column]) -> list[list[str]]:
     return [[_text(line, column) for column in columns] for line in summary.lines]
 
 
-def _with_leaders(
+def with_leaders(
     summary: Summary, columns: Sequence[Column]
 ) -> Iterator[tuple[Line, list[tuple[str, str | None]]]]:
     """Each line with its texts, and beside each text which method leads that column."""
@@ -51,35 +51,19 @@ def label(line: Line) -> str:
 def plain(summary: Summary, width: int | None = None) -> str:
     """Aligned text; a * marks what is best beyond the spread over seeds."""
     columns = fitting(summary, width)
+    heads = headings(summary, columns)
     body = [
         [label(line), *(text + ("*" if line.label == best else " ") for text, best in pairs)]
-        for line, pairs in _with_leaders(summary, columns)
+        for line, pairs in with_leaders(summary, columns)
     ]
-    head = ["", *(summary.heading(column) + " " for column in columns)]
-    rows = [*_wrapped(head, [max(len(r[k]) for r in body) for k in range(len(head))]), *body]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+    height = max(map(len, heads))
+    stacks = [[""] * height, *([""] * (height - len(head)) + head for head in heads)]
+    top = [[stack[k] + " " for stack in stacks] for k in range(height)]
+    rows = [*top, *body]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(columns) + 1)]
     lines = ["  ".join(_aligned(row, widths)).rstrip() for row in rows]
     rule = "-" * max(map(len, lines))
-    top = len(rows) - len(body)
-    return "\n".join([*lines[:top], rule, *lines[top:]]) + "\n"
-
-
-def _wrapped(head: list[str], widths: list[int]) -> list[list[str]]:
-    """A heading over as many lines as its words need in columns of about these widths."""
-    stacks = []
-    for text, width in zip(head, widths, strict=True):
-        lines: list[str] = []
-        for word in text.split():
-            if lines and len(lines[-1]) + 1 + len(word) <= max(width - 1, 6):
-                lines[-1] += " " + word
-            else:
-                lines.append(word)
-        stacks.append([line + " " for line in lines])
-    height = max(map(len, stacks))
-    return [
-        [stack[k - height + len(stack)] if k >= height - len(stack) else "" for stack in stacks]
-        for k in range(height)
-    ]
+    return "\n".join([*lines[:height], rule, *lines[height:]]) + "\n"
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
@@ -88,24 +72,51 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     return [f"{name:<{widths[0]}}", *(f"{text:>{width}}" for text, width in pairs)]
 
 
+def headings(summary: Summary, columns: Sequence[Column]) -> list[list[str]]:
+    """Each heading over as many lines as its words need in a column no wider than its numbers."""
+    texts = cells(summary, columns)
+    return [
+        _wrapped(summary.heading(column), max(len(row[k]) for row in texts))
+        for k, column in enumerate(columns)
+    ]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    lines: list[str] = []
+    for word in text.split():
+        if lines and len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += " " + word
+        else:
+            lines.append(word)
+    return lines
+
+
 def fitting(summary: Summary, width: int | None) -> list[Column]:
-    """As many columns as `width` characters hold; None: all."""
+    """As many columns as `width` characters hold, two of them between columns; None: all."""
     columns = list(summary.columns)
-    names = max(len(label(line)) for line in summary.lines)
     for key in _FIRST_TO_GO:
-        texts = cells(summary, columns)
-        wide = names + sum(3 + max(len(row[k]) for row in texts) for k in range(len(columns)))
-        if width is None or wide <= width or len(columns) <= 2:
+        if width is None or len(columns) <= 2 or _width(summary, columns) <= width:
             break
         columns = [column for column in columns if column.key != key]
     return columns
+
+
+def _width(summary: Summary, columns: Sequence[Column]) -> int:
+    texts = cells(summary, columns)
+    names = max(len(label(line)) for line in summary.lines)
+    wide = [
+        max(*(len(row[k]) for row in texts), *map(len, head))
+        for k, head in enumerate(headings(summary, columns))
+    ]
+    # A mark may follow each number.
+    return names + sum(3 + each for each in wide)
 
 
 def markdown(summary: Summary) -> str:
     """A Markdown table, best in bold where the difference is beyond the spread."""
     rows = [["", *(summary.heading(column) for column in summary.columns)]]
     rows.append(["---", *("--:" for _ in summary.columns)])
-    for line, pairs in _with_leaders(summary, summary.columns):
+    for line, pairs in with_leaders(summary, summary.columns):
         marked = [f"**{text}**" if line.label == best else text for text, best in pairs]
         rows.append([label(line), *marked])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
