@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from tests.audit.processes import KNOWN, drawn
+
 from turnout.audit.history import from_mask, from_pairs
 from turnout.audit.process import fit
 from turnout.participation import always, bernoulli, cyclic, excluded, lossy, markov, sine_drift

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-
 from tests.audit.processes import rates as some_rates
+
 from turnout.audit.gaps import gaps
 from turnout.audit.history import from_mask, from_pairs, to_log
 from turnout.audit.rates import federation, rates
@@ -32,7 +32,7 @@ def test_intervals_cover_the_rate(make, rounds: int) -> None:
 def test_against_the_mask(mask: np.ndarray) -> None:
     history, rounds = from_mask(mask), len(mask)
     assert (to_log(history).mask() == mask).all()
-    assert (history.dense(np.arange(history.clients)).T == mask).all()
+    assert (mask == history.dense(np.arange(history.clients)).T).all()
     found, spread = rates(history), gaps(history)
     assert (found.rate == mask.mean(axis=0)).all()
     assert ((found.low <= found.rate) & (found.rate <= found.high)).all()

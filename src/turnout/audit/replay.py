@@ -144,7 +144,12 @@ def deal(folder: Path, counts: NDArray[np.int64], seed: int = 0) -> None:
 
 
 def _feed(owner: NDArray[np.int64], clients: int) -> None:
-    """A sample of the richest client for each that a class with too few samples left without."""
+    """A sample for each client that a class with too few left without.
+
+    One that is nobody's, of another class, or else one of the richest client's.
+    """
     for empty in np.flatnonzero(np.bincount(owner[owner >= 0], minlength=clients) == 0):
-        richest = np.bincount(owner[owner >= 0], minlength=clients).argmax()
-        owner[np.flatnonzero(owner == richest)[0]] = empty
+        free = np.flatnonzero(owner < 0)
+        if not len(free):
+            free = np.flatnonzero(owner == np.bincount(owner, minlength=clients).argmax())
+        owner[free[0]] = empty

@@ -56,7 +56,7 @@ def _who(found: Audit) -> Pairs:
     yield "known to", f"±{width / 2:.1%} for the median client ({rates.confidence:.0%} intervals)"
     yield "Gini of rates", f"{federation.gini:.2f}"
     listed = federation.never_seen - federation.never_listed
-    more = f" ({federation.never_listed:,} have no entry, {listed:,} are there between rounds only)"
+    more = f" ({federation.never_listed:,} without any entry, {listed:,} with entries, yet in no round)"
     yield "never seen", f"{federation.never_seen:,}" + (more if listed else "")
     yield "seen once", f"{federation.once_seen:,}"
     yield (
