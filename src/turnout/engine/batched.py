@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from turnout.algorithm import Algorithm, Rows
 from turnout.engine.contract import Block, Recall, Task, Training
-from turnout.engine.crew import in_order
+from turnout.engine.crew import Spares, in_order
 from turnout.engine.dense import Dense, layers_of
-from turnout.engine.vmapped import Vmapped, gradients_of
+from turnout.engine.vmapped import Vmapped, compiled, gradients_of
+from turnout.errors import require
 from turnout.round import Broadcast, Work, client_step
 
 BLOCK_BYTES = 1 << 28
@@ -27,7 +28,12 @@ class Batched:
     training: Training
     workers: int = field(default_factory=torch.get_num_threads)
     compiled: bool = False
-    """Whether `vmap` goes through `torch.compile`, which takes its time once."""
+    """Whether it is `vmap` compiled, by hand or not, and then with one worker."""
+
+    def __post_init__(self) -> None:
+        require(self.workers >= 1, "workers", self.workers, "at least 1")
+        one = not self.compiled or self.workers == 1
+        require(one, "workers", self.workers, "1 for a compiled engine, which has threads within")
 
     def train(
         self, algorithm: Algorithm, broadcast: Broadcast, rows: Rows, recall: Recall
@@ -39,22 +45,28 @@ class Batched:
             members = rows[some]
             task = self.training.clients(algorithm.local, members, broadcast.round)
             part = broadcast.part(some.tolist())
-            return Block(members, *client_step(algorithm, part, self.work(task), recall(members)))
+            with self._works.one() as work:
+                return Block(members, *client_step(algorithm, part, work(task), recall(members)))
 
         return in_order((partial(block, p) for p in self._split(places, steps)), self.workers)
 
     def work(self, task: Task) -> Work:
-        return self._works(task)
+        return self._own(task)
 
     @cached_property
-    def _works(self) -> Callable[[Task], Work]:
+    def _works(self) -> Spares[Callable[[Task], Work]]:
+        return Spares(self._way)
+
+    @cached_property
+    def _own(self) -> Callable[[Task], Work]:
+        return self._way()
+
+    def _way(self) -> Callable[[Task], Work]:
         layers = None if self.compiled else layers_of(self.training)
         if layers is not None:
             return partial(Dense, layers=layers)
         gradients = gradients_of(self.training)
-        if self.compiled:
-            gradients = torch.compile(gradients, dynamic=True)
-        return partial(Vmapped, gradients=gradients)
+        return partial(Vmapped, gradients=compiled(gradients) if self.compiled else gradients)
 
     def _split(
         self, places: NDArray[np.int64], steps: NDArray[np.int64]

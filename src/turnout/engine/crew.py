@@ -3,9 +3,11 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
+from queue import Empty, SimpleQueue
 from threading import Barrier
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import torch
 
@@ -52,3 +54,29 @@ def _crew(workers: int) -> ThreadPoolExecutor:
     together.wait()
     torch.set_num_threads(threads)
     return executor
+
+
+class Spares(Generic[T]):
+    """Things of which each worker needs one to itself, made when they are short.
+
+    >>> spares = Spares(list)
+    >>> with spares.one() as mine, spares.one() as yours:
+    ...     mine is yours
+    False
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._free: SimpleQueue[T] = SimpleQueue()
+
+    @contextmanager
+    def one(self) -> Iterator[T]:
+        try:
+            found = [self._free.get_nowait()]
+        except Empty:
+            found = []
+        thing = found[0] if found else self._make()
+        try:
+            yield thing
+        finally:
+            self._free.put(thing)

@@ -58,9 +58,10 @@ def layers_of(training: Training) -> tuple[Affine, ...] | None:
         elif isinstance(part, Dropout) and flat and not part.channels:
             dropouts += [(part.p, part.salt)] if part.p else []
         elif isinstance(part, nn.Linear) and forward is nn.Linear.forward and flat:
-            last, bias = part, None if part.bias is None else f"{name}.bias"
-            layers.append(Affine(f"{name}.weight", bias, relu, tuple(dropouts)))
-            relu, dropouts = False, []
+            dot = f"{name}." if name else ""
+            bias = None if part.bias is None else f"{dot}bias"
+            layers.append(Affine(f"{dot}weight", bias, relu, tuple(dropouts)))
+            last, relu, dropouts = part, False, []
         else:
             return None
     # Frozen, tied or reparametrised weights have other names in the layout.

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from turnout.algorithm import Algorithm, Rows
 from turnout.engine.contract import Block, Recall, Task, Training
-from turnout.engine.crew import in_order
+from turnout.engine.crew import Spares, in_order
 from turnout.models import key_buffers
 from turnout.round import Broadcast, Work, client_step
 
@@ -30,7 +30,6 @@ class Threaded:
     workers: int = field(default_factory=torch.get_num_threads)
     precision: Precision = "full"
     """With "bf16" products and convolutions are in bfloat16; the model itself never is."""
-    _spare: list["_Copy"] = field(default_factory=list, init=False, repr=False)
 
     def train(
         self, algorithm: Algorithm, broadcast: Broadcast, rows: Rows, recall: Recall
@@ -39,12 +38,9 @@ class Threaded:
             member = rows[place : place + 1]
             task = self.training.clients(algorithm.local, member, broadcast.round)
             part = broadcast.part(slice(place, place + 1))
-            copy = self._take()
-            try:
-                upload, kept = client_step(algorithm, part, _OneModule(task, copy), recall(member))
-            finally:
-                self._spare.append(copy)
-            return Block(member, upload, kept)
+            with self._copies.one() as copy:
+                work = _OneModule(task, copy)
+                return Block(member, *client_step(algorithm, part, work, recall(member)))
 
         return in_order((partial(block, place) for place in range(len(rows))), self.workers)
 
@@ -52,15 +48,12 @@ class Threaded:
         return _OneModule(task, self._own)
 
     @cached_property
-    def _own(self) -> "_Copy":
-        return self._take()
+    def _copies(self) -> Spares["_Copy"]:
+        return Spares(partial(_Copy, self.training, self.precision))
 
-    def _take(self) -> "_Copy":
-        # A list's pop is atomic: no two workers get the same copy.
-        try:
-            return self._spare.pop()
-        except IndexError:
-            return _Copy(self.training, self.precision)
+    @cached_property
+    def _own(self) -> "_Copy":
+        return _Copy(self.training, self.precision)
 
 
 class _Copy:

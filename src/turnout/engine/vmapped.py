@@ -1,6 +1,8 @@
 """Gradients of any model for a block of clients at once, by `torch.func.vmap` over `grad`."""
 
+import warnings
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 
 import torch
 from torch import Tensor
@@ -13,18 +15,40 @@ Gradients = Callable[[dict[str, Tensor], Tensor, Tensor, Tensor, Tensor], dict[s
 
 
 def gradients_of(training: Training) -> Gradients:
-    """The vectorised gradient of the mean loss over each client's mini-batch."""
+    """The vectorised gradient of the mean loss over each client's mini-batch.
+
+    Not for two threads at once: it has a module of its own, into which `functional_call` puts
+    other parameters for as long as a call lasts.
+    """
     model, keys = training.model, training.dropout_keys
+    module = deepcopy(model.module)
 
     def loss(
         values: dict[str, Tensor], inputs: Tensor, targets: Tensor, weights: Tensor, key: Tensor
     ) -> Tensor:
         substituted = {**values, **dict.fromkeys(keys, key)}
-        output = functional_call(model.module, substituted, (inputs,))
+        output = functional_call(module, substituted, (inputs,))
         # Weights are 1/size, and 0 at places past a batch's size: a mean over its own samples.
         return (model.loss(output, targets) * weights).sum()
 
     return vmap(grad(loss))
+
+
+def compiled(gradients: Gradients) -> Gradients:
+    """The same as machine code; that takes seconds, once for all sizes of blocks."""
+    quick: list[Gradients] = []
+
+    def run(
+        values: dict[str, Tensor], inputs: Tensor, targets: Tensor, weights: Tensor, key: Tensor
+    ) -> dict[str, Tensor]:
+        with warnings.catch_warnings():
+            # The compiler warns of what it itself imports: nothing that the user could mend.
+            warnings.simplefilter("ignore")
+            if not quick:
+                quick.append(torch.compile(gradients, dynamic=True))
+            return quick[0](values, inputs, targets, weights, key)
+
+    return run
 
 
 class Vmapped:
