@@ -10,12 +10,14 @@ from turnout.flower.client import client_app
 from turnout.flower.grid import InProcessGrid
 from turnout.flower.naming import stable_name
 from turnout.flower.own_training import train
+from turnout.flower.privacy import Privacy
 from turnout.flower.rules import Rules
 from turnout.flower.secure import SecureAggregation
 from turnout.flower.strategy import Strategy
 
 __all__ = [
     "InProcessGrid",
+    "Privacy",
     "Rules",
     "SecureAggregation",
     "Strategy",

@@ -15,6 +15,7 @@ from turnout.flower import messages
 from turnout.flower.happened import Ask, Happened
 from turnout.flower.messages import Ticket
 from turnout.flower.packing import Packing, record
+from turnout.flower.privacy import Privacy
 from turnout.flower.progress import Progress, forget, grow
 from turnout.flower.roster import Roster
 from turnout.flower.secure import Sum
@@ -39,6 +40,7 @@ class Federation:
     participation: Participation | None
     """An injected mask: who is asked, and whose update arrives. None: whoever is there."""
     norm_bound: float | None
+    privacy: Privacy | None
     progress: Progress
 
     @property
@@ -116,9 +118,11 @@ class Federation:
         if not ask.heeded:
             happened.note(ask, "dropped by the injected mask", at)
             return
-        self._absorb([ask], accepted.upload)
+        upload = accepted.upload if self.privacy is None else self.privacy.bound(accepted.upload)
+        self._absorb([ask], upload)
         happened.taken.append(ask)
-        happened.reported.append(accepted.metrics)
+        if self.privacy is None:  # what clients report is not covered by any noise
+            happened.reported.append(accepted.metrics)
         happened.note(ask, "late" if late else "delivered", at, delivered=True)
 
     def take_sum(self, total: Sum, happened: Happened, at: float) -> None:
@@ -171,7 +175,10 @@ class Federation:
 
     def end(self, happened: Happened) -> None:
         """Close a client round."""
-        self.progress.server = protocol.close(self.algorithm, self.progress.server)
+        server = self.progress.server
+        if self.privacy is not None and happened.taken:
+            server.total = self.privacy.blur(server.total, self.round)
+        self.progress.server = protocol.close(self.algorithm, server)
         if happened.lost:
             LOG.warning("what clients keep between rounds is started anew, for all of them")
             self.progress = forget(self.algorithm, self.progress)

@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike
 
 from turnout.algorithm import Algorithm
 from turnout.data.pool import Pool
-from turnout.errors import require
+from turnout.errors import InputError, require
 from turnout.flower.assistance import Assistant
 from turnout.flower.clock import Clock
 from turnout.flower.exchange import Exchange, Letter
 from turnout.flower.federation import Federation
 from turnout.flower.happened import Happened, mean_metrics
 from turnout.flower.packing import Packing
+from turnout.flower.privacy import Privacy, require_private
 from turnout.flower.progress import begin
 from turnout.flower.roster import Population, Roster
 from turnout.flower.rules import Rules
@@ -46,7 +47,8 @@ class Strategy(FlowerStrategy):
     `model` is needed where parameters are frozen or tied, and, with `server_data`, for algorithms
     that train at the server. `shares` are the q_n of f = Σ q_n F_n, by row. `participation` injects
     a synthetic mask: who is asked in each round, and whose update is lost on its way. With `secure`
-    (and clients whose app is `secure`, too) the server sees only sums of updates.
+    (and clients whose app is `secure`, too) the server sees only sums of updates. With
+    `privacy` it adds noise to them, and the metrics hold the ε spent so far.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Strategy(FlowerStrategy):
         shares: ArrayLike | None = None,
         participation: Participation | None = None,
         secure: SecureAggregation | None = None,
+        privacy: Privacy | None = None,
         evaluate_every: int | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -74,7 +77,14 @@ class Strategy(FlowerStrategy):
         if secure is not None:
             require_sums(algorithm)
             _require_plain(population, rules or Rules())
-        self.secure = secure
+        if privacy is not None:
+            if secure is not None:
+                raise InputError(
+                    "privacy and secure are both given; where the server sees no upload it cannot "
+                    "bound one, so give one of them"
+                )
+            require_private(algorithm)
+        self.secure, self.privacy = secure, privacy
         self.algorithm, self.population, self.seed = algorithm, population, seed
         self.rules, self.clock = rules or Rules(), clock or Clock()
         self.store = None if directory is None else Store(Path(directory))
@@ -221,6 +231,7 @@ class Strategy(FlowerStrategy):
             packing,
             self.participation,
             self.rules.norm_bound,
+            self.privacy,
             progress,
         )
         self._line = Exchange(grid, self.clock, self.rules, federation)
@@ -242,6 +253,9 @@ class Strategy(FlowerStrategy):
         federation.require_finite()
         self._line.drop_stale(federation.round)
         metrics = happened.metrics()
+        if self.privacy is not None:
+            often = int(federation.progress.delivered.max())
+            metrics["epsilon"] = self.privacy.epsilon(often)
         if self.store is not None:
             self.store.save(federation, happened.entries.values(), metrics)
         return federation.arrays, metrics
