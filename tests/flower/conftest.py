@@ -1,3 +1,3 @@
-"""The probe is a Flower app that SuperNodes import, not pytest."""
+"""The probe and the race are Flower apps, which SuperNodes import and pytest does not."""
 
-collect_ignore = ["probe"]
+collect_ignore = ["probe", "race"]

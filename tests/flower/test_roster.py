@@ -265,3 +265,17 @@ def test_a_roster_hands_out_rows_in_order_and_only_once():
     growing = Roster.of(None)
     assert [growing.admit(name) for name in ("x", "y", "x", "z")] == [0, 1, 0, 2]
     assert growing.size == 3
+
+
+def test_a_registered_name_goes_before_the_one_that_a_client_says():
+    from flwr.proto.node_pb2 import NodeInfo
+
+    field = Field(fedau(), ["north", "1"], range(2))
+    field.grid.get_nodes = lambda: [
+        NodeInfo(node_id=1000, name="north"),  # its client calls itself 0
+        NodeInfo(node_id=993),
+    ]
+    field.run(2)
+    assert field.asked() == [2, 2]
+    assert [m["delivered"] for m in field.result.train_metrics_clientapp.values()] == [2, 2]
+    assert field.federation.roster.rows == {"north": 0, "1": 1}

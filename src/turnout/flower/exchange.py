@@ -88,6 +88,7 @@ class Exchange:
             ask = Ask(
                 row=ticket.row,
                 name=federation.roster.names[ticket.row],
+                claim=self.nodes.claims[node],
                 node=node,
                 round=federation.round,
                 ticket=ticket,
@@ -163,7 +164,7 @@ class Exchange:
                 del self.mail.under_way[number]
 
     def _look_around(self) -> None:
-        new = self.nodes.see(self.grid.get_node_ids())
+        new = self.nodes.see(self.grid.get_nodes())
         ttl = self.rules.deadline
         expires = self.clock.now() + ttl
         unsent = self.mail.send([(greeting(node, ttl), Greeting(node, expires)) for node in new])

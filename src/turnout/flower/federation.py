@@ -105,7 +105,7 @@ class Federation:
         """Take in an answer, or say why not. Nothing that is refused leaves a trace in the model."""
         late = ask.round != happened.round
         try:
-            accepted = examine(answer, ask.name, ask.ticket, self._expected)
+            accepted = examine(answer, ask.claim, ask.ticket, self._expected)
             if ask.ticket.generation != self.progress.generation:
                 raise RefusedError("from before what clients keep was started anew")
             if ask.row in happened.entries:
@@ -130,7 +130,7 @@ class Federation:
         expected, taken = self._expected, []
         for ask, words in total.of:
             try:
-                vouch(words, ask.name, ask.ticket)
+                vouch(words, ask.claim, ask.ticket)
             except RefusedError as refusal:
                 happened.lost |= isinstance(refusal, LostError)
                 self._refuse(ask, refusal, happened, at)

@@ -16,6 +16,8 @@ class Ask:
 
     row: int
     name: str
+    claim: str
+    """What it calls itself, where a registered name goes before that."""
     node: int
     round: int
     """The round, of either kind, in which it was asked."""

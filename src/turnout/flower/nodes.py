@@ -1,7 +1,8 @@
 """Which node is whose: a node that is new here is asked once for its client's name.
 
 Flower's node ids change when a SuperNode without keys restarts, and a SuperNode that was killed
-stays online for a minute. So the newest node of a name is its client's.
+stays online for a minute. So the newest node of a name is its client's. A name under which a node
+has been registered with its key is proven, and goes before the one that its client says.
 """
 
 import logging
@@ -9,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from flwr.app import Message, RecordDict
+from flwr.proto.node_pb2 import NodeInfo
 
 from turnout.flower import messages
 from turnout.flower.roster import Roster
@@ -31,19 +33,22 @@ class Greeting:
 class Nodes:
     """Who is there, as far as they have said who they are."""
 
-    online: set[int] = field(default_factory=set)
+    online: dict[int, str] = field(default_factory=dict)
+    """Node → the name under which it was registered, empty where it was not."""
     asked: set[int] = field(default_factory=set)
     """Greeted, and not to be greeted again."""
+    claims: dict[int, str] = field(default_factory=dict)
+    """Node → what its client calls itself."""
     home: dict[str, int] = field(default_factory=dict)
     """Name → node."""
     strangers: set[str] = field(default_factory=set)
     """Names for which the roster has no room."""
 
-    def see(self, online: Iterable[int]) -> list[int]:
+    def see(self, online: Iterable[NodeInfo]) -> list[int]:
         """Note who is online; returns the nodes that have to be greeted."""
-        self.online = set(online)
-        self.asked &= self.online  # One that left and came back may be another client's.
-        new = sorted(self.online - self.asked)
+        self.online = {info.node_id: info.name for info in online}
+        self.asked &= self.online.keys()  # One that left and came back may be another client's.
+        new = sorted(self.online.keys() - self.asked)
         self.asked |= set(new)
         return new
 
@@ -56,10 +61,12 @@ class Nodes:
         try:
             if reply.has_error():
                 raise ValueError(f"code {reply.error.code}: {_last_line(reply.error.reason)}")
-            name = messages.read_name_tag(reply)
+            claim = messages.read_name_tag(reply)
         except (ValueError, KeyError) as error:
             LOG.warning("node %d does not give a name (%s); it is not asked to train", node, error)
             return
+        name = self.online.get(node) or claim
+        self.claims[node] = claim
         before = self.home.get(name)
         if before is not None and before != node and before in self.online:
             LOG.info("client %r is now at node %d; it was at %d", name, node, before)
