@@ -24,12 +24,16 @@ def test_small_federations(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN)
 @pytest.mark.parametrize(
-    ("clients", "rounds"), [(20, 300), (50, 500), (20, 2000), (300, 300), (300, 1000), (1000, 500)]
+    ("clients", "rounds", "draws"),
+    [(20, 300, 100), (50, 500, 100), (20, 2000, 60), (300, 300, 60), (300, 1000, 40)],
 )
-def test_a_grid_of_sizes(name: str, clients: int, rounds: int) -> None:
-    """95 % or more of a hundred draws; 91 are allowed, as 92 of 100 are within chance of 95 %."""
-    found = [fit(drawn(name, clients, rounds, seed)).name for seed in range(100)]
-    assert found.count(KNOWN[name][1]) >= 91, {each: found.count(each) for each in set(found)}
+def test_a_grid_of_sizes(name: str, clients: int, rounds: int, draws: int) -> None:
+    """95 % or more, up to chance: a share of 95 % falls below the limit with a chance of 2 %."""
+    found = [fit(drawn(name, clients, rounds, seed)).name for seed in range(draws)]
+    least = 0.95 * draws - 2.05 * np.sqrt(0.95 * 0.05 * draws)
+    hits = found.count(KNOWN[name][1])
+    print(f"{name}, {clients} clients, {rounds} rounds: {hits} of {draws}")  # noqa: T201
+    assert hits >= least, {each: found.count(each) for each in set(found)}
 
 
 def test_too_little_data_is_said() -> None:

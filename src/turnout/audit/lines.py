@@ -11,6 +11,7 @@ Floats = NDArray[np.float64]
 
 _REACH = 40
 _MOST = 400.0
+_SLOW = 31
 _LEAST_CYCLES = 3
 
 
@@ -67,7 +68,7 @@ def line(found: Spectrum) -> Peak | None:
         [ratio[place] / level for place, (level, _) in zip(places, levels, strict=True)]
     )
     others = np.array([number for _, number in levels])
-    chance = np.minimum(1, tail(over, nu[places], others) * len(places))
+    chance = np.minimum(1, tail(over, nu[places], 0.63 * nu[places] * others) * len(places))
     background = np.array([level for level, _ in levels]) * found.expected[places]
     gain = np.where(chance <= max(0.01, float(chance.min())), found.power[places] - background, 0)
     best = int(np.flatnonzero(gain >= 0.5 * gain.max())[0])
@@ -77,25 +78,33 @@ def line(found: Spectrum) -> Peak | None:
 def slow(found: Spectrum, avoid: int | None = None) -> Peak | None:
     """Whether one or two cycles over the whole log stand out: rates that change for good.
 
-    Their surroundings are the next ten frequencies; multiples of `avoid`, a cycle's, are left out.
+    They are held against a line in log power and log frequency through the frequencies after them
+    (multiples of `avoid`, a cycle's, left out): spells that are not quite Markov's bend the ratio
+    there, and should not pass for changes. The line may rise towards 0 no more than as 1/j, as a
+    step's own power, 1/j², would else hide the step.
     """
-    ratio = found.ratio
-    reference = np.array(
-        [j for j in range(3, min(15, len(ratio))) if not avoid or j % avoid], dtype=int
-    )
-    if len(reference) < 4:
+    last = min(_SLOW, len(found.ratio))
+    places = np.array([j for j in range(3, last) if not avoid or j % avoid], dtype=int)
+    if len(places) < 4:
         return None
-    nu = degrees(found)[1:3]
-    level = max(float(np.median(ratio[reference])) / (1 - 1 / (9 * float(nu[0]))) ** 3, 1e-3)
-    over = ratio[1:3] / level
-    chance = np.minimum(1, 2 * tail(over, nu, np.full(2, len(reference))))
+    nu = degrees(found)
+    # log of a mean of ν exponentials: mean −1/(2ν), variance 1/ν, about.
+    logs = np.log(np.maximum(found.ratio[places], 1e-6)) + 1 / (2 * nu[places])
+    x = np.log(places)
+    apart, spread = x - x.mean(), float(np.square(x - x.mean()).sum())
+    slope = float(np.clip((apart @ logs) / spread, -1, 0))
+    to = np.log(np.array([1.0, 2.0])) - x.mean()
+    expected = np.exp(logs.mean() + slope * to)
+    over = found.ratio[1:3] / expected
+    variance = (1 / len(places) + to**2 / spread) / float(np.median(nu[places]))
+    chance = np.minimum(1, 2 * tail(over, nu[1:3], 1 / variance))
     best = int(chance.argmin() if chance.min() > 0 else over.argmax())
     return Peak(best + 1, float(over[best]), float(chance[best]))
 
 
-def tail(over: Floats, nu: Floats, others: NDArray[np.int64]) -> Floats:
-    """P(a ratio is so large): F with 2ν degrees above and those of a median of others below."""
+def tail(over: Floats, nu: Floats, beside: Floats) -> Floats:
+    """P(a ratio is so large): F, of ν exponentials over a level known as well as from `beside`."""
     from scipy.special import fdtrc  # type: ignore[import-untyped]
 
-    found: Floats = fdtrc(2 * nu, np.maximum(2 * nu * others * 0.63, 2), over)
+    found: Floats = fdtrc(2 * nu, np.maximum(2 * beside, 2), over)
     return found

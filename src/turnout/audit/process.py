@@ -208,15 +208,18 @@ def is_regularised(history: History) -> bool:
 def _changes(
     table: NDArray[np.bool_], memory: NDArray[np.float64], cycle: Period | None, depth: int = 3
 ) -> tuple[Change, ...]:
-    """The best change, and those of the parts before and after a step, while they are significant."""
+    """The best change, and those of the parts before and after a step, while they are significant.
+
+    Beside a cycle only the best: a part of the log has too few cycles to tell the two apart.
+    """
     found = change(table)
-    if found.kind == "drift" or depth == 0:
+    if found.kind == "drift" or depth == 0 or cycle is not None:
         return (found,)
     out: list[Change] = []
     for begin, part in ((0, table[:, : found.round]), (found.round, table[:, found.round :])):
-        peak = _slow(part, memory, cycle) if part.shape[1] >= 64 else None
-        if peak is not None and peak.p < LEVEL / 8 and cycle is None:
-            inner = _changes(part, memory, cycle, depth - 1)
+        peak = _slow(part, memory, None) if part.shape[1] >= 64 else None
+        if peak is not None and peak.p < LEVEL / 8:
+            inner = _changes(part, memory, None, depth - 1)
             out += [each._replace(round=each.round + begin) for each in inner]
     return tuple(sorted([found, *out]))
 
