@@ -11,7 +11,7 @@ from turnout.experiments.files import json_line
 from turnout.experiments.methods import labels
 from turnout.experiments.read import Table, change, configure
 from turnout.experiments.resolved import resolved
-from turnout.reproduce.item import METHOD, Item, Scale, WarmUp
+from turnout.reproduce.item import METHOD, WARM_UP, Item, Scale, WarmUp
 
 Labels = dict[str, str]
 """A point: the label that it has on each axis."""
@@ -95,22 +95,23 @@ def cells(item: Item, scale_name: str, seeds: int | None = None) -> list[Cell]:
             table["run"].setdefault("name", item.name)
             texts = [t for axis, of in changes.items() for t in of[point[axis]]]
             change(table, [*texts, *scale.set, *item.about.also.get(point[METHOD], [])])
-            found.append(_cell(point, seed, table, item.warm_up))
+            found.append(cell_of(item, scale, point, seed, table))
     return found
 
 
-def _cell(point: Labels, seed: int, table: Table, warm_up: WarmUp | None) -> Cell:
+def cell_of(item: Item, scale: Scale, point: Labels, seed: int, table: Table) -> Cell:
+    """The cell of the method at this point, in an experiment that has been changed to it."""
     table["run"]["seeds"] = [seed]
     names = labels(configure(table).algorithm)
     table["algorithm"] = [table["algorithm"][names.index(point[METHOD])]]
-    before = None
-    if warm_up is not None:
-        start = deepcopy(table)
-        start["algorithm"] = [{"name": warm_up.algorithm}]
-        rounds = start["run"].pop("warm_up_rounds", warm_up.rounds)
-        start["run"] |= {"rounds": rounds, "clients_every": rounds}
-        before = Cell(
-            point | {METHOD: "warm-up"}, seed, configure(change(start, warm_up.set)), None
-        )
-    table["run"].pop("warm_up_rounds", None)
+    before = None if item.warm_up is None else _warm_up(item.warm_up, scale, point, table)
     return Cell(point, seed, configure(table), before)
+
+
+def _warm_up(warm_up: WarmUp, scale: Scale, point: Labels, table: Table) -> Cell:
+    """The rounds before, which all methods of this world and seed share."""
+    rounds = scale.warm_up or warm_up.rounds
+    table = deepcopy(table) | {"algorithm": [{"name": warm_up.algorithm}]}
+    table["run"] |= {"rounds": rounds, "clients_every": rounds}
+    (seed,) = table["run"]["seeds"]
+    return Cell(point | {METHOD: WARM_UP}, seed, configure(change(table, warm_up.set)), None)

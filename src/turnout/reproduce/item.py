@@ -21,6 +21,8 @@ PAPERS = ("safari", "fedau", "amplified")
 SCALES = ("paper", "laptop", "smoke")
 METHOD = "method"
 """The axis that every experiment has: its [[algorithm]] tables, by their labels."""
+WARM_UP = "warm-up"
+"""What stands on that axis for the rounds that all methods go on from."""
 
 
 class About(Section):
@@ -30,6 +32,9 @@ class About(Section):
     kind: Kind = "table"
     note: str = Field(default="", description="what a reader of the paper should know")
     value: str = Field(default="best", description="which of our values stands beside the paper's")
+    values: dict[str, str] = Field(
+        default={}, description="several values side by side, by label: the axis `value`"
+    )
     unit: str = "test accuracy (%)"
     gain_over: str | None = Field(default=None, description="show differences to this method")
     rows: list[str] = Field(default=[METHOD], description="axes that run down")
@@ -69,6 +74,7 @@ class Scale(Section):
     says: str = Field(default="the paper's full setting", description="what differs")
     set: list[str] = Field(default=[], description="section.key=value")
     seeds: list[int] | None = None
+    warm_up: int | None = Field(default=None, description="rounds of the warm-up")
     only: dict[str, list[str]] = Field(default={}, description="labels that are kept of an axis")
     judge: Literal["values", "order"] = Field(
         default="values", description="order: other data or models, so only the ranking compares"

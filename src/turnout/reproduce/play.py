@@ -20,6 +20,7 @@ from turnout.experiments.files import json_line, write
 from turnout.experiments.methods import algorithm, methods
 from turnout.experiments.world import PROBLEMS, Given, given_data, setting
 from turnout.reproduce.grid import Cell, content
+from turnout.reproduce.item import METHOD, WARM_UP
 from turnout.simulator import (
     Cadence,
     DivergenceError,
@@ -109,7 +110,7 @@ def play(cell: Cell, folder: Path, tell: Tell | None = None) -> Record:
     record |= {"status": status, "round": progress.server.round, "metrics": metrics}
     record |= {"seconds": seconds, "evaluating": evaluating}
     training = simulation.training
-    if cell.after is None and cell.point.get("method") == "warm-up":
+    if cell.point[METHOD] == WARM_UP:
         state = training.layout.state_dict(last_good, training.model.module)
         write(folder / f"{cell.key}.safetensors", save(state))
     return record

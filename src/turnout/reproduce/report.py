@@ -12,7 +12,7 @@ from turnout.experiments.directory import versions
 from turnout.experiments.files import write
 from turnout.experiments.style import save, settings
 from turnout.reproduce.item import Item
-from turnout.reproduce.judge import Entry, counts
+from turnout.reproduce.judge import BY_SPREAD, Entry, counts
 from turnout.reproduce.table import Text
 
 
@@ -45,16 +45,23 @@ class Report(NamedTuple):
         if not total:
             return "nothing that the paper prints to compare with"
         marks = zip(found.items(), "=~≠", strict=True)
-        return f"of {total}: " + ", ".join(f"{n} {name} ({mark})" for (name, n), mark in marks)
+        wide = sum(entry.why == BY_SPREAD for entry in self.entries)
+        spread = (
+            f"; {wide} of the matches are farther apart, but within the spreads over seeds"
+            if wide
+            else ""
+        )
+        said = ", ".join(f"{n} {name} ({mark})" for (name, n), mark in marks)
+        return f"of {total}: {said}{spread}"
 
     @property
     def details(self) -> list[str]:
-        """What differs, and what matches by its spread only."""
+        """What differs, by how much, and what of the order is lost."""
         return [
-            f"{entry.row or entry.column}{', ' + entry.column if entry.row and entry.column else ''}: "
-            f"{entry.ours} against {entry.paper}: {entry.verdict} {entry.why}".rstrip()
+            f"{', '.join(filter(None, (entry.row, entry.column)))}: {entry.ours}"
+            f"{'' if entry.paper is None else f' against {entry.paper}'}: differs, {entry.why}"
             for entry in self.entries
-            if entry.verdict == "differs" or entry.why == "by the spread"
+            if entry.verdict == "differs"
         ]
 
 

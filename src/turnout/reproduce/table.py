@@ -7,11 +7,13 @@ from typing import Any
 from turnout.errors import InputError
 from turnout.reproduce.grid import axes, experiment
 from turnout.reproduce.item import METHOD, Item
-from turnout.reproduce.judge import MARKS, Entry, judged, printed
+from turnout.reproduce.judge import MARKS, Entry, ahead, judged, printed
 from turnout.reproduce.run import Played
 from turnout.reproduce.values import ALWAYS, Measured, measured, value
 
 Text = list[list[str]]
+VALUE = "value"
+"""The axis of items that show several values of the same cells side by side."""
 
 
 def name_of(labels: Sequence[str]) -> str:
@@ -22,6 +24,7 @@ def entries(item: Item, scale_name: str, played: Sequence[Played]) -> list[Entry
     """All entries, row by row, judged."""
     scale = item.scales[scale_name]
     kept, full = axes(item, scale), axes(item, item.scales["paper"])
+    kept[VALUE] = full[VALUE] = list(item.about.values)
     for axis, labels in kept.items():
         shown = axis in (*item.about.rows, *item.about.columns)
         if not shown and len(set(labels) - {item.about.gain_over}) > 1:
@@ -39,11 +42,14 @@ def entries(item: Item, scale_name: str, played: Sequence[Played]) -> list[Entry
             numbers = item.printed.get(name_of(row), [])
             place = every_column.index(name_of(column))
             paper = printed(numbers[place]) if place < len(numbers) else None
-            ours = at(item, scale_name, played, where, item.about.value)
+            name = item.about.values.get(where.pop(VALUE, ""), item.about.value)
+            ours = at(item, scale_name, played, where, name)
             found.append(Entry(name_of(row), name_of(column), ours, paper))
-    return judged(
-        found, item.about.gain_over is not None, scale.judge == "values", item.about.close
-    )
+    if item.about.first:
+        return ahead(found, item.about.first)
+    gains = item.about.gain_over is not None
+    values = scale.judge == "values"
+    return judged(found, gains, values, item.about.close, across=not item.about.values)
 
 
 def at(
@@ -67,14 +73,17 @@ def _here(item: Item, played: Sequence[Played], where: dict[str, str]) -> list[P
     return [p for p in played if where.items() <= p.point.items() and p.point[METHOD] != base]
 
 
-def as_text(found: Sequence[Entry]) -> Text:
+def as_text(item: Item, found: Sequence[Entry]) -> Text:
     """The table as it is shown: ours, the paper's in brackets, and the verdict's mark."""
     columns = list(dict.fromkeys(entry.column for entry in found))
     rows: dict[str, list[str]] = {}
     for entry in found:
-        paper = "" if entry.paper is None else f" ({entry.paper}) {MARKS[entry.verdict]}"
-        rows.setdefault(entry.row, []).append(f"{entry.ours}{paper}")
-    return [["", *columns], *([row, *texts] for row, texts in rows.items())]
+        paper = "" if entry.paper is None else f" ({entry.paper})"
+        rows.setdefault(entry.row, []).append(
+            f"{entry.ours}{paper} {MARKS[entry.verdict]}".rstrip()
+        )
+    heads = [column or item.about.unit for column in columns]
+    return [["", *heads], *([row, *texts] for row, texts in rows.items())]
 
 
 def as_rows(
@@ -85,14 +94,11 @@ def as_rows(
     for entry in found:
         labels = [*item.about.rows, *item.about.columns]
         where = dict(zip(labels, _split(entry), strict=True))
-        here = [
-            p
-            for p in played
-            if where.items() <= p.point.items() and p.point[METHOD] != item.about.gain_over
-        ]
         row: dict[str, Any] = {**where}
+        compared = item.about.values.get(where.pop(VALUE, ""), item.about.value)
+        here = _here(item, played, where)
         row["paper"] = "" if entry.paper is None else str(entry.paper)
-        row |= {"compared": item.about.value, "mean": entry.ours.mean, "std": entry.ours.std}
+        row |= {"compared": compared, "mean": entry.ours.mean, "std": entry.ours.std}
         row |= {"seeds": entry.ours.seeds, "verdict": entry.verdict, "why": entry.why}
         if all("classes" in p.record for p in here):
             for name in ALWAYS:

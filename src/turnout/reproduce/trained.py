@@ -28,7 +28,7 @@ def trained(request: Request, draw: Draw | None = None) -> Report:
         item,
         request.scale,
         request.command,
-        as_text(found),
+        as_text(item, found),
         as_rows(item, request.scale, played, found),
         found,
         drawn,
