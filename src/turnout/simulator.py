@@ -15,8 +15,8 @@ from turnout import round as protocol
 from turnout.algorithm import Algorithm, Rows, State
 from turnout.data.augment import Augmentation
 from turnout.data.pool import Pool
-from turnout.engine import choose_engine
-from turnout.engine.contract import Engine, Training
+from turnout.engine import Choice, Engine, Outlook, Training, pick
+from turnout.engine.threaded import Precision
 from turnout.errors import InputError, require
 from turnout.evaluate import ClientScores, Evaluator, Metrics
 from turnout.models import Model, initialise
@@ -40,9 +40,14 @@ class Simulation:
     algorithm: Algorithm
     world: World
     training: Training
-    engine: Engine
+    chosen: Choice
+    """The engine, and why it is this one."""
     server: Pool | None
     """What the server trains on in rounds of its own."""
+
+    @property
+    def engine(self) -> Engine:
+        return self.chosen.engine
 
     @staticmethod
     def of(
@@ -53,19 +58,30 @@ class Simulation:
         engine: str = "auto",
         dtype: torch.dtype = torch.float32,
         augment: Augmentation | None = None,
+        rounds: int | None = None,
+        precision: Precision = "full",
     ) -> "Simulation":
+        """Where `rounds` are given, engine "auto" tries engines if the run is long enough."""
         module = deepcopy(model.module).to(dtype).train()
         training = Training(
             replace(model, module=module), world.train, world.offsets, seed, dtype, augment
         )
         server = _server_data(algorithm, world)
-        return Simulation(algorithm, world, training, choose_engine(engine, training), server)
+        outlook = _outlook(algorithm, world, rounds) if rounds and engine == "auto" else None
+        chosen = pick(engine, training, outlook, precision)
+        return Simulation(algorithm, world, training, chosen, server)
 
     def evaluator(self, client_samples: int | None = None) -> Evaluator:
         training = self.training
         return Evaluator(
             self.world, training.model, training.layout, training.dtype, client_samples
         )
+
+
+def _outlook(algorithm: Algorithm, world: World, rounds: int) -> Outlook:
+    share = 1.0 if algorithm.assistance is None else algorithm.assistance.q
+    some = [attendance.delivered for attendance in world.participation.rounds(min(rounds, 3))]
+    return Outlook(algorithm, round(share * rounds), max(some, key=len))
 
 
 def _server_data(algorithm: Algorithm, world: World) -> Pool | None:
@@ -214,6 +230,8 @@ class Run:
     """One entry a client, as of the last round."""
     diverged: DivergenceError | None = None
     seconds: float = 0.0
+    engine: str = ""
+    """Which engine trained, and why."""
 
     def curve(self, metric: str = "test_accuracy") -> tuple[list[int], list[float]]:
         """Rounds and values of one metric, where it was measured."""
@@ -245,6 +263,7 @@ def simulate(
     client_samples: int | None = None,
     dtype: torch.dtype = torch.float32,
     augment: Augmentation | None = None,
+    precision: Precision = "full",
     start: Tensor | None = None,
     watch: Callable[[Round, Metrics | None], None] | None = None,
 ) -> Run:
@@ -257,10 +276,13 @@ def simulate(
     """
     require(rounds >= 1, "rounds", rounds, "at least 1")
     cadence = Cadence(evaluate_every, clients_every or evaluate_every, rounds)
-    simulation = Simulation.of(algorithm, world, model, seed, engine, dtype, augment)
+    simulation = Simulation.of(
+        algorithm, world, model, seed, engine, dtype, augment, rounds, precision
+    )
     progress = begin(simulation, start)
     evaluator = simulation.evaluator(client_samples)
     run = Run(algorithm, simulation.training.model.module, progress.server.x)
+    run.engine = f"{simulation.chosen.name}: {simulation.chosen.why}"
     began = perf_counter()
     for _ in range(rounds):
         try:
