@@ -258,7 +258,7 @@ def test_an_out_directory_that_cannot_be_written(turnout, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["lsit"], "No such command 'lsit'. Did you mean 'list'?"),
+        (["lsit"], "command 'lsit' is not known; did you mean 'list'?"),
         (["run"], "Missing argument 'FILE'"),
         (["run", "x.toml", "--sett", "a=b"], "No such option"),
         (["list", "algorithm"], "'algorithm' is not one of"),

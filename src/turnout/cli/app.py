@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from turnout import __version__
+from turnout.cli.elsewhere import Elsewhere
 
 app = typer.Typer(
     name="turnout",
+    cls=Elsewhere,
     help="Federated learning for clients that do not always show up.",
     epilog="Examples:\n\n"
     "  turnout demo\n\n"
