@@ -73,8 +73,9 @@ class RunSection(Section):
     @field_validator("seeds")
     @classmethod
     def _different(cls, seeds: list[int]) -> list[int]:
-        right = "one or more whole numbers of at least 0, all different"
-        good = bool(seeds) and len(set(seeds)) == len(seeds) and min(seeds) >= 0
+        right = "one or more whole numbers from 0 to 2⁶³ − 1, all different"
+        good = bool(seeds) and len(set(seeds)) == len(seeds)
+        good = good and min(seeds) >= 0 and max(seeds) < 2**63
         require(good, "run.seeds", seeds, right)
         return seeds
 

@@ -140,7 +140,7 @@ def slug(text: str) -> str:
     >>> slug("FedAU (K → ∞)")
     'fedau-k'
     """
-    return re.sub(r"[^a-z0-9._=+]+", "-", text.lower()).strip("-.") or "run"
+    return re.sub(r"[^a-z0-9._+]+", "-", text.lower()).strip("-.") or "run"
 
 
 def cell_folders(labels: Iterable[str]) -> dict[str, Path]:

@@ -127,7 +127,14 @@ def _problem(section: DataSection, seed: int) -> Given:
     for key in ("partition", "auxiliary", "augmentation", "folder"):
         value = getattr(section, key)
         require(value is None, key, value, f"left out: {section.name!r} brings all that it has")
-    problem = build(**arguments, **({"seed": seed} if section.name == "least_squares" else {}))
+    if "seed" in accepted(build):
+        arguments["seed"] = seed
+    try:
+        problem = build(**arguments)
+    except InputError:
+        raise
+    except (TypeError, ValueError, MemoryError, OverflowError) as error:  # of numpy, about shapes
+        raise InputError(f"problem {section.name!r} cannot be made: {error}") from error
     return Given(problem.pool, problem.pool, problem)
 
 
