@@ -22,6 +22,9 @@ Floats = NDArray[np.float64]
 ERRORS = 3.0
 """Standard errors of a mean of intervals that it may be away from what it estimates."""
 
+_POINTS = 800
+"""A line has about so many, as more cannot be seen."""
+
 
 def weights(request: Request) -> Report:
     """Weights along each participation pattern; nothing is trained."""
@@ -86,7 +89,9 @@ def _figure(drawn: dict[tuple[str, str], dict[float, Floats]]) -> Figure:
             axes: Axes = grid[methods.index(method)][patterns.index(pattern)]
             for place, (p, omega) in enumerate(lines.items()):
                 style = look(place)
-                axes.plot(omega, color=style.colour, linewidth=1.2, label=f"p = {p:.3f}")
+                at = np.arange(0, len(omega), max(1, len(omega) // _POINTS))
+                label = f"p = {p:.3f}"
+                axes.plot(at, omega[at], color=style.colour, linewidth=1.2, label=label)
                 axes.axhline(1 / p, color=style.colour, linestyle=":", linewidth=1)
             axes.set_yscale("log")
             axes.set_title(f"{method}, {pattern}")
