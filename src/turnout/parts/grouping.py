@@ -17,7 +17,7 @@ def group_numbers(field: str, numbers: ArrayLike) -> NDArray[np.int64]:
     require(of.ndim == 1 and len(of) > 0, f"shape of {field}", of.shape, "one number a client")
     wrong = ~(of >= 0) if of.dtype.kind in "iu" else np.ones(len(of), dtype=bool)
     for client in np.flatnonzero(wrong)[:1].tolist():
-        require(False, f"{field} of client {client}", of[client].item(), "a whole number from 0")
+        require(False, f"{field} of client {client}", of.tolist()[client], "a whole number from 0")
     return of.astype(np.int64)
 
 
