@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 import matplotlib
 from matplotlib.figure import Figure
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
 """Okabe and Ito's palette without its yellow, which is too pale for lines, and a brown."""
+INK, RULE = "#1B1F24", "#DDDDDD"
+"""Text and axes; grid. A page puts its own in their place, so nothing else has these colours."""
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
 _MARKERS = "osD^vP*X"
 
@@ -18,7 +20,12 @@ _SETTINGS: dict[Any, Any] = {
     "axes.grid": True,
     "axes.titlesize": 11,
     "axes.titlelocation": "left",
-    "grid.color": "#DDDDDD",
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": RULE,
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "svg.hashsalt": "turnout",  # or every file would have other ids
@@ -34,10 +41,10 @@ class Look(NamedTuple):
 
 def look(place: int) -> Look:
     """The look of the method that stands at `place` in the file."""
-    turn = place // len(_COLOURS)
+    turn = place // len(COLOURS)
     # Dashes differ between neighbours too, for prints in grey.
     dashes = _DASHES[(place + turn) % len(_DASHES)]
-    return Look(_COLOURS[place % len(_COLOURS)], dashes, _MARKERS[place % len(_MARKERS)])
+    return Look(COLOURS[place % len(COLOURS)], dashes, _MARKERS[place % len(_MARKERS)])
 
 
 def figure(width: float = 8.0, height: float = 4.8) -> Figure:

@@ -1,0 +1,1 @@
+"""Pages for people: one file of HTML that needs nothing else."""
