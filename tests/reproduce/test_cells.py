@@ -171,3 +171,48 @@ def test_two_processes_give_the_same(tmp_path) -> None:
     one = play_all(chosen, tmp_path / "one")
     two = play_all(chosen, tmp_path / "two", workers=2)
     assert [p.record["metrics"] for p in one] == [p.record["metrics"] for p in two]
+
+
+def test_results_of_other_code_are_not_believed(tmp_path, monkeypatch, caplog) -> None:
+    cell, folder = of()[0], tmp_path / "cells"
+    before = cache.obtain(cell, folder)
+    assert cache.recall(cell, folder) == before
+    monkeypatch.setattr(cache, "fingerprint", lambda cell: "changed since")
+    assert cache.recall(cell, folder) is None
+    assert cache.recall(cell, folder, trust=True) == before
+    with caplog.at_level("WARNING", "turnout"):
+        (again,) = play_all([cell], folder, trust=True)
+        assert again.record == before
+        assert not caplog.messages
+        (again,) = play_all([cell], folder)
+    assert "1 of 1 results are of code that has changed since" in caplog.text
+    assert again.record["code"] == "changed since"
+    assert again.record["metrics"] == before["metrics"]
+
+
+def test_what_other_code_has_begun_is_not_finished_by_this(tmp_path, monkeypatch) -> None:
+    cell = of()[0]
+    monkeypatch.setattr(play, "SAVE_EVERY", 0.0)
+
+    def stop(done: int, rounds: int) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cache.obtain(cell, tmp_path, stop)
+    monkeypatch.setattr(cache, "fingerprint", lambda cell: "changed since")
+    rounds = []
+    cache.obtain(cell, tmp_path, lambda done, rest: rounds.append(done))
+    assert rounds == [1, 2, 3, 4, 5, 6]
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+
+
+def test_the_data_are_named_by_their_content(tmp_path) -> None:
+    one, two = (cache.obtain(cell, tmp_path)["data"] for cell in of()[:2])
+    assert one == two
+    assert len(one) == 16
+    other = TEXT.replace(
+        'name = "digits"\npartition = { name = "iid", clients = 6 }',
+        'name = "quadratics"\nz = [[0.0], [2.0], [4.0]]',
+    ).replace("absent = 0", "absent = 0\n[model]\nstart = [1.0]")
+    assert cache.obtain(of(other)[0], tmp_path)["data"] != one

@@ -1,4 +1,8 @@
-"""Records by the content of their configuration: what has been played is not played again."""
+"""Records by the content of their configuration: what has been played is not played again.
+
+A record also says which code made it. It is believed only where the code that decides results is
+still the same, unless `trust` says that the code has changed in nothing that matters here.
+"""
 
 import json
 import shutil
@@ -7,26 +11,37 @@ from pathlib import Path
 from turnout.experiments.files import write
 from turnout.reproduce.grid import Cell
 from turnout.reproduce.play import Record, Tell, line, play
+from turnout.reproduce.source import fingerprint
 
 
-def recall(cell: Cell, folder: Path) -> Record | None:
-    """The cell's record, if there is one."""
+def recall(cell: Cell, folder: Path, trust: bool = False) -> Record | None:
+    """The cell's record, if there is one that can be believed."""
+    found = kept(cell, folder)
+    return found if found is not None and (trust or found["code"] == fingerprint(cell)) else None
+
+
+def kept(cell: Cell, folder: Path) -> Record | None:
+    """The cell's record, whichever code made it."""
     path = folder / f"{cell.key}.json"
     if not path.exists():
         return None
-    record: Record = json.loads(path.read_text(encoding="utf-8"))
+    record: Record = {"code": None, **json.loads(path.read_text(encoding="utf-8"))}
     return record
 
 
-def obtain(cell: Cell, folder: Path, tell: Tell | None = None) -> Record:
+def obtain(cell: Cell, folder: Path, tell: Tell | None = None, trust: bool = False) -> Record:
     """The cell's record, played now if need be."""
-    known = recall(cell, folder)
+    known = recall(cell, folder, trust)
     if known is not None:
         return known
     folder.mkdir(parents=True, exist_ok=True)
     if cell.after is not None:
-        obtain(cell.after, folder, tell)
-    record = play(cell, folder, tell)
+        obtain(cell.after, folder, tell, trust)
+    code = fingerprint(cell)
+    # What other code has begun, this code does not finish.
+    place = folder / f"{cell.key}-{code}.partial"
+    record = {**play(cell, folder, place, tell), "code": code}
     write(folder / f"{cell.key}.json", line(record))
-    shutil.rmtree(folder / f"{cell.key}.partial", ignore_errors=True)
+    for each in folder.glob(f"{cell.key}*.partial"):
+        shutil.rmtree(each, ignore_errors=True)
     return record

@@ -30,6 +30,9 @@ def reproduce(
         "runs/reproduce"
     ),
     workers: Annotated[int, typer.Option(help="processes; each trains one cell at a time")] = 1,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="take results of code that has changed since, too")
+    ] = False,
     show: Annotated[bool, typer.Option("--show", help="print the item's file and stop")] = False,
 ) -> None:
     """A table or figure of a paper: its value, ours, and a verdict for each cell.
@@ -53,7 +56,7 @@ def reproduce(
         if show:
             typer.echo(catalogue()[paper][each.name].read_text(encoding="utf-8"))
             continue
-        report = make(Request(each, scale, seeds, out / "cells", workers, _say))
+        report = make(Request(each, scale, seeds, out / "cells", workers, _say, trust=trust))
         typer.echo("\n" + plain(report))
         for path in keep(report, out / paper):
             typer.echo(f"  {path}")

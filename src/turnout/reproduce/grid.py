@@ -17,8 +17,9 @@ Labels = dict[str, str]
 """A point: the label that it has on each axis."""
 
 
-_DECISIVE = ("rounds", "dtype", "evaluate_every", "clients_every", "client_samples")
-"""Of [run]; the rest are names, places and plots. Engines differ in the last bits only."""
+_INDIFFERENT = ("name", "seeds", "engine", "threads", "tail", "checkpoint_seconds", "plots")
+"""Of [run]: names, places and looks. Engines and threads differ in the last bits only. A key that
+is not here decides, so that a new one does."""
 
 
 class Cell(NamedTuple):
@@ -43,7 +44,7 @@ class Cell(NamedTuple):
 def content(cell: Cell) -> dict[str, Any]:
     """All that decides what comes out, and nothing else."""
     table: Table = json.loads(json.dumps(resolved(cell.config)))
-    table["run"] = {key: table["run"][key] for key in _DECISIVE}
+    table["run"] = {k: value for k, value in table["run"].items() if k not in _INDIFFERENT}
     del table["data"]["folder"]
     for method in table["algorithm"]:
         method.pop("label", None)

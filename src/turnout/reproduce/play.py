@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -52,33 +53,45 @@ class Playing(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _given(data: str, seed: int) -> Given:
-    return given_data(DataSection.model_validate_json(data), seed)
+def _loaded(data: str, seed: int) -> tuple[Given, str]:
+    """The data, and a digest that tells one copy of a data set from another."""
+    given = given_data(DataSection.model_validate_json(data), seed)
+    digest = blake2b(digest_size=8)
+    for pool in (given.train, given.test):
+        digest.update(pool.inputs.numpy().tobytes())
+        digest.update(pool.targets.numpy().tobytes())
+    return given, digest.hexdigest()
 
 
-def simulation_of(config: Config) -> Simulation:
-    """What the configuration of one method and one seed simulates."""
+def _given(config: Config) -> tuple[Given, str]:
     (seed,) = config.run.seeds
     # All seeds and partitions share the data set itself, which is what takes long to load.
     source = config.data
     if source.name not in PROBLEMS:
         source = source.model_copy(update={"partition": None, "auxiliary": None, "seed": None})
-    given = _given(source.model_dump_json(), seed if source.name in PROBLEMS else 0)
-    world, model, augment = setting(config, seed, given)
+    return _loaded(source.model_dump_json(), seed if source.name in PROBLEMS else 0)
+
+
+def simulation_of(config: Config) -> Simulation:
+    """What the configuration of one method and one seed simulates."""
+    (seed,) = config.run.seeds
+    world, model, augment = setting(config, seed, _given(config)[0])
     (method,) = methods(config).values()
     built = algorithm(method, world.participation.rates)
     run = config.run
     return Simulation.of(built, world, model, seed, run.engine, DTYPES[run.dtype], augment)
 
 
-def play(cell: Cell, folder: Path, tell: Tell | None = None) -> Record:
-    """Play the cell, or what is left of it; its model is kept beside the record, as a start."""
+def play(cell: Cell, folder: Path, place: Path, tell: Tell | None = None) -> Record:
+    """Play the cell, or what is left of it; its model is kept beside the record, as a start.
+
+    Checkpoints go to `place`.
+    """
     simulation = simulation_of(cell.config)
     run, first = cell.config.run, 0 if cell.after is None else cell.after.rounds
     last = first + run.rounds
     cadence = Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, last)
     evaluator = simulation.evaluator(run.client_samples)
-    place = folder / f"{cell.key}.partial"
     progress, playing = _resumed(simulation, place) or (_started(simulation, cell, folder), None)
     metrics, seconds, evaluating = playing or Playing([], 0.0, 0.0)
     if not metrics and simulation.training.layout.size <= _SMALL:
@@ -147,6 +160,7 @@ def _record(
         "key": cell.key,
         "config": content(cell),
         "seed": cell.seed,
+        "data": _given(cell.config)[1],
         "engine": type(simulation.engine).__name__.lower(),
         "clients": client_table(simulation, progress, scores),
         "versions": versions(),

@@ -19,6 +19,8 @@ class Request(NamedTuple):
     workers: int = 1
     told: Callable[[Told], None] | None = None
     tell: Tell | None = None
+    trust: bool = False
+    """Whether results count that were made by code which has changed since."""
 
     @property
     def command(self) -> str:
@@ -29,7 +31,7 @@ class Request(NamedTuple):
         """The results of these cells; of all of the item's, unless given."""
         if chosen is None:
             chosen = cells(self.item, self.scale, self.seeds)
-        return play_all(chosen, self.folder, self.workers, self.told, self.tell)
+        return play_all(chosen, self.folder, self.workers, self.told, self.tell, self.trust)
 
 
 def seconds(played: list[Played]) -> float:

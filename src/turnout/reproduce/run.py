@@ -1,5 +1,6 @@
 """Play all cells of an item: what is known is read, the rest is played, and progress is told."""
 
+import logging
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -9,9 +10,11 @@ from typing import NamedTuple
 
 import torch
 
-from turnout.reproduce.cache import obtain, recall
+from turnout.reproduce.cache import kept, obtain, recall
 from turnout.reproduce.grid import Cell, Labels
 from turnout.reproduce.play import Record, Tell
+
+log = logging.getLogger("turnout")
 
 
 class Played(NamedTuple):
@@ -39,9 +42,18 @@ def play_all(
     workers: int = 1,
     told: Callable[[Told], None] | None = None,
     tell: Tell | None = None,
+    trust: bool = False,
 ) -> list[Played]:
-    """Results of all cells, in their order."""
-    found = {cell.key: recall(cell, folder) for cell in cells}
+    """Results of all cells, in their order; `trust` takes those that other code has made."""
+    found = {cell.key: recall(cell, folder, trust) for cell in cells}
+    other = {cell.key for cell in cells if found[cell.key] is None and kept(cell, folder)}
+    if other:
+        log.warning(
+            "%d of %d results are of code that has changed since, and are made anew; --trust takes "
+            "them as they are",
+            len(other),
+            len(found),
+        )
     missing = list({cell.key: cell for cell in cells if found[cell.key] is None}.values())
     # Cells that go on from one warm-up share it: it is played first, once.
     starts = {cell.after.key: cell.after for cell in missing if cell.after is not None}
@@ -49,7 +61,7 @@ def play_all(
     total, began, played = len(rounds) + len(found) - len(missing), perf_counter(), 0
     done = total - len(rounds)
     for stage in (list(starts.values()), missing):
-        for cell, record in _each(stage, folder, workers, tell):
+        for cell, record in _each(stage, folder, workers, tell, trust):
             found[cell.key] = record
             done, played = done + 1, played + rounds.pop(cell.key)
             left = (perf_counter() - began) / played * sum(rounds.values())
@@ -64,16 +76,16 @@ def _known(record: Record | None) -> Record:
 
 
 def _each(
-    cells: Iterable[Cell], folder: Path, workers: int, tell: Tell | None
+    cells: Iterable[Cell], folder: Path, workers: int, tell: Tell | None, trust: bool
 ) -> Iterator[tuple[Cell, Record]]:
     if workers == 1:
         for cell in cells:
-            yield cell, obtain(cell, folder, tell)
+            yield cell, obtain(cell, folder, tell, trust)
         return
     threads = max(1, torch.get_num_threads() // workers)
     spawn = multiprocessing.get_context("spawn")  # a forked torch may hang
     with ProcessPoolExecutor(workers, spawn, torch.set_num_threads, (threads,)) as pool:
-        jobs = {pool.submit(obtain, cell, folder): cell for cell in cells}
+        jobs = {pool.submit(obtain, cell, folder, None, trust): cell for cell in cells}
         try:
             for job in as_completed(jobs):
                 yield jobs[job], job.result()
