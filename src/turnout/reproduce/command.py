@@ -1,7 +1,9 @@
 """`turnout reproduce`: the papers' tables and figures from the command line."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -56,7 +58,7 @@ def reproduce(
         if show:
             typer.echo(catalogue()[paper][each.name].read_text(encoding="utf-8"))
             continue
-        report = make(Request(each, scale, seeds, out / "cells", workers, _say, trust=trust))
+        report = make(Request(each, scale, seeds, out / "cells", workers, _say, _pulse(), trust))
         typer.echo("\n" + plain(report))
         for path in keep(report, out / paper):
             typer.echo(f"  {path}")
@@ -88,6 +90,19 @@ def _say(told: Told) -> None:
         file=sys.stderr,
         flush=True,
     )
+
+
+def _pulse(every: float = 60.0) -> Callable[[int, int], None]:
+    """Now and then a word from inside a cell that takes long."""
+    said = perf_counter()
+
+    def tell(done: int, rounds: int) -> None:
+        nonlocal said
+        if perf_counter() - said >= every and done < rounds:
+            said = perf_counter()
+            print(f"     round {done} of {rounds}", file=sys.stderr, flush=True)  # noqa: T201
+
+    return tell
 
 
 def _duration(seconds: float) -> str:

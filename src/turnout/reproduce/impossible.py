@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from turnout.experiments.style import figure, look, settings
 from turnout.reproduce.judge import MARKS, Entry, Printed, Verdict
+from turnout.reproduce.origin import origin
 from turnout.reproduce.report import Report
 from turnout.reproduce.request import Request
 from turnout.reproduce.values import measured
@@ -64,7 +65,15 @@ def impossible(request: Request) -> Report:
         )
     notes = ["In brackets: the closed form. The claim: more than 5 % for clients only."]
     return Report(
-        request.item, request.scale, request.command, shown, rows, entries, _figure(rows), notes
+        request.item,
+        request.scale,
+        request.command,
+        shown,
+        rows,
+        entries,
+        _figure(rows),
+        notes,
+        origin(),
     )
 
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from turnout.experiments.style import figure, settings
 from turnout.reproduce.grid import Cell, cells
 from turnout.reproduce.judge import MARKS, Entry, Printed, Verdict
+from turnout.reproduce.origin import origin
 from turnout.reproduce.report import Report
-from turnout.reproduce.request import Request, seconds
+from turnout.reproduce.request import Request
 from turnout.reproduce.values import measured
 
 Floats = NDArray[np.float64]
@@ -38,7 +39,7 @@ def panels(request: Request) -> Report:
     drawn = _figure(chosen, found)
     item, scale = request.item, request.scale
     return Report(
-        item, scale, request.command, shown, rows, entries, drawn, (), seconds(played)
+        item, scale, request.command, shown, rows, entries, drawn, (), origin(played)
     )  # fmt: skip
 
 

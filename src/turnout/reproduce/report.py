@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from turnout.experiments.directory import versions
 from turnout.experiments.files import write
 from turnout.experiments.style import save, settings
 from turnout.reproduce.item import Item
 from turnout.reproduce.judge import BY_SPREAD, Entry, counts
+from turnout.reproduce.origin import Origin
 from turnout.reproduce.table import Text
 
 
@@ -27,8 +27,9 @@ class Report(NamedTuple):
     """What has been judged."""
     figure: Figure | None = None
     notes: Sequence[str] = ()
-    seconds: float = 0.0
-    """Of training, over all cells, by one process."""
+    origin: Origin = Origin(0.0, 0, "", (), "")
+    readings: Sequence[list[str]] = ()
+    """The same cells as final, best and mean-of-last values, where the paper does not say which."""
 
     @property
     def heading(self) -> str:
@@ -89,8 +90,6 @@ def _aligned(rows: Text) -> list[str]:
 def markdown(report: Report, stem: str) -> str:
     """The report as a section of a document."""
     about, scale = report.item.about, report.item.scales[report.scale]
-    head, *body = report.shown
-    table = [head, ["---"] * len(head), *body]
     lines = [f"## {report.heading}", "", f"`{report.command}`", ""]
     lines += [
         f"Scale *{report.scale}*: {scale.says}. In the table: {about.unit}, ours (the paper's)."
@@ -99,20 +98,25 @@ def markdown(report: Report, stem: str) -> str:
         lines += ["", " ".join(about.note.split())]
     lines += [
         "",
-        *("| " + " | ".join(row) + " |" for row in table),
+        *_piped(report.shown),
         "",
         f"Verdicts {report.tally}.",
     ]
     if report.details:
         lines += ["", *(f"- {detail}" for detail in report.details)]
-    if report.notes:
-        lines += ["", *report.notes]
+    if report.readings:
+        lines += ["", *_piped(report.readings)]
+    for note in report.notes:
+        lines += ["", note]
     if report.figure is not None:
         lines += ["", f"![{about.title}]({stem}.svg)"]
-    found = versions()
-    software = ", ".join(f"{n} {found[n]}" for n in ("turnout", "python", "torch", "numpy"))
-    lines += ["", f"{report.seconds / 60:.1f} minutes of training in all; {software}."]
+    lines += ["", str(report.origin)]
     return "\n".join(lines) + "\n"
+
+
+def _piped(rows: Sequence[list[str]]) -> list[str]:
+    head, *body = rows
+    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body)]
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:

@@ -32,8 +32,3 @@ class Request(NamedTuple):
         if chosen is None:
             chosen = cells(self.item, self.scale, self.seeds)
         return play_all(chosen, self.folder, self.workers, self.told, self.tell, self.trust)
-
-
-def seconds(played: list[Played]) -> float:
-    """Of training, each cell once."""
-    return sum({p.record["key"]: float(p.record["seconds"]) for p in played}.values())

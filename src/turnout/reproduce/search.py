@@ -7,8 +7,9 @@ from typing import Any
 from turnout.reproduce.grid import Cell, cell_of, experiment, seeds_of
 from turnout.reproduce.item import METHOD
 from turnout.reproduce.judge import MARKS, Entry, Verdict
+from turnout.reproduce.origin import origin
 from turnout.reproduce.report import Report
-from turnout.reproduce.request import Request, seconds
+from turnout.reproduce.request import Request
 from turnout.reproduce.run import Played
 from turnout.reproduce.values import Measured, value
 
@@ -36,13 +37,16 @@ def search(request: Request) -> Report:
         for (m, (lr, server)), loss in losses.items()
     ]
     entries = [_judge(m, chosen[m], losses[m, chosen[m]], item.printed.get(m)) for m in methods]
+    verdicts = {m: entry.verdict for m, entry in zip(methods, entries, strict=True)}
+    for row in rows:
+        row["verdict"] = verdicts[row["method"]] if row["chosen"] else ""
     shown = [["", "γ", "η", "training loss", "the paper's γ, η", ""]]
     for entry, m in zip(entries, methods, strict=True):
         lr, server = chosen[m]
         paper = ", ".join(map(str, item.printed.get(m, [])))
         shown.append([m, f"{lr:g}", f"{server:g}", str(entry.ours), paper, MARKS[entry.verdict]])
     return Report(
-        item, request.scale, request.command, shown, rows, entries, None, NOTES, seconds(one + two)
+        item, request.scale, request.command, shown, rows, entries, None, NOTES, origin(one + two)
     )
 
 

@@ -7,13 +7,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from turnout.experiments.style import figure, look, settings
+from turnout.reproduce.grid import experiment
 from turnout.reproduce.item import METHOD, Item
-from turnout.reproduce.judge import Entry
+from turnout.reproduce.judge import Entry, counts
+from turnout.reproduce.origin import origin
 from turnout.reproduce.report import Report
-from turnout.reproduce.request import Request, seconds
+from turnout.reproduce.request import Request
 from turnout.reproduce.run import Played
-from turnout.reproduce.table import as_rows, as_text, entries
-from turnout.reproduce.values import curve
+from turnout.reproduce.table import Text, as_rows, as_text, entries
+from turnout.reproduce.values import ALWAYS, curve
 
 Draw = Callable[[Item, Sequence[Entry], Sequence[Played]], Figure]
 
@@ -22,6 +24,7 @@ def trained(request: Request, draw: Draw | None = None) -> Report:
     """Play the cells and lay them out as the paper does."""
     item, played = request.item, request.play()
     found = entries(item, request.scale, played)
+    readings, said = _readings(item, request.scale, played)
     with settings():
         drawn = None if draw is None else draw(item, found, played)
     return Report(
@@ -32,9 +35,51 @@ def trained(request: Request, draw: Draw | None = None) -> Report:
         as_rows(item, request.scale, played, found),
         found,
         drawn,
-        _notes(played),
-        seconds(played),
+        [*said, *_gains(item, found), *_notes(played)],
+        origin(played),
+        readings,
     )
+
+
+def _readings(item: Item, scale: str, played: Sequence[Played]) -> tuple[Text, list[str]]:
+    """Every entry read in all three ways, where the paper does not say how it reads its curves."""
+    if item.about.value != "best":
+        return [], []
+    ways = [
+        entries(item._replace(about=item.about.model_copy(update={"value": way})), scale, played)
+        for way in ALWAYS
+    ]
+    tail = experiment(item, item.scales[scale])["run"].get("tail", 200)
+    names = ("last round", "best round", f"mean of the last {tail}")
+    columns = list(dict.fromkeys(entry.column for entry in ways[0]))
+    rows: dict[str, list[str]] = {}
+    for each in zip(*ways, strict=True):
+        text = " · ".join(f"{entry.ours.mean:.2f}" for entry in each)
+        rows.setdefault(each[0].row, []).append(text)
+    shown = [[" · ".join(names), *columns], *([row, *texts] for row, texts in rows.items())]
+    if item.scales[scale].judge != "values":
+        return shown, []
+    matches = ", ".join(
+        f"{counts(way)['matches']} by the {name}" for way, name in zip(ways, names, strict=True)
+    )
+    return shown, [f"Of {len(ways[0])} cells match: {matches}."]
+
+
+def _gains(item: Item, found: Sequence[Entry]) -> list[str]:
+    """Of the gains that the paper prints above 5 points: how many are there, and of what size."""
+    large = [
+        (entry.ours.mean, entry.paper.value)
+        for entry in found
+        if entry.paper is not None and not entry.paper.below and entry.paper.value > 5
+    ]
+    if item.about.gain_over is None or not large:
+        return []
+    signs = sum(ours > 0 for ours, _ in large)
+    sizes = sum(abs(ours - paper) <= paper / 3 for ours, paper in large)
+    return [
+        f"Of the paper's {len(large)} gains above 5 points {signs} have the paper's sign, and {sizes} "
+        "are within a third of its size."
+    ]
 
 
 def _notes(played: Sequence[Played]) -> list[str]:

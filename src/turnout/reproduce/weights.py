@@ -12,6 +12,7 @@ from turnout.experiments.style import figure, look, settings
 from turnout.reproduce.grid import Cell, cells
 from turnout.reproduce.item import METHOD
 from turnout.reproduce.judge import MARKS, Entry, Printed, judged
+from turnout.reproduce.origin import origin
 from turnout.reproduce.play import simulation_of
 from turnout.reproduce.report import Report
 from turnout.reproduce.request import Request
@@ -54,6 +55,8 @@ def weights(request: Request) -> Report:
                 | {"weight": late, "expected": None if expected is None else expected.value}
             )
     found = judged(entries, signed=False, values=True, points=0.0)
+    for row, entry in zip(rows, found, strict=True):
+        row["verdict"] = entry.verdict
     shown = [["", "", item.about.unit, "expected", ""]]
     for entry in found:
         expected = entry.paper
@@ -64,7 +67,7 @@ def weights(request: Request) -> Report:
         "errors of the intervals seen.",
     )
     return Report(
-        item, request.scale, request.command, shown, rows, found, _figure(drawn), notes
+        item, request.scale, request.command, shown, rows, found, _figure(drawn), notes, origin()
     )  # fmt: skip
 
 
