@@ -9,7 +9,7 @@ from turnout.algorithms import fedau, fedavg
 from turnout.audit.audit import audit
 from turnout.audit.classes import read_classes
 from turnout.audit.cutoff import cutoff, weights
-from turnout.audit.history import from_mask
+from turnout.audit.history import from_mask, from_pairs
 from turnout.audit.impact import impact
 from turnout.audit.rates import rates
 from turnout.errors import InputError
@@ -92,14 +92,39 @@ def test_classes_at_risk(tmp_path: Path) -> None:
 
 def test_long_and_wide_class_files_say_the_same(tmp_path: Path) -> None:
     history = from_mask(np.ones((3, 2), dtype=bool))
-    wide = read_classes(class_file(tmp_path, "client,2,10\n0,1,2\n1,3,0\n"), history)
+    wide, _ = read_classes(class_file(tmp_path, "client,2,10\n0,1,2\n1,3,0\n"), history)
     text = "client,label,count\n0,10,2\n1,2,3\n0,2,1\n"
-    long = read_classes(class_file(tmp_path, text), history)
+    long, same = read_classes(class_file(tmp_path, text), history)
+    assert same is history
     assert wide.names == long.names == ("2", "10")
     assert (wide.counts == long.counts).all()
 
 
-def test_unknown_client_in_class_file(tmp_path: Path) -> None:
+def test_who_has_data_but_no_entry_is_never_seen(tmp_path: Path) -> None:
+    path = class_file(tmp_path, "client,a,b\nx,1,0\nz,0,3\ny,0,4\n")
+    history = from_pairs(
+        [0, 1], [0, 1], clients=3, rounds=2, names=["w", "x"]
+    )  # one without a name
+    counts, extended = read_classes(path, history)
+    assert extended.clients == 4
+    assert [extended.name(n) for n in range(4)] == ["w", "x", "y", "z"]
+    assert counts.counts.tolist() == [[0, 0], [1, 0], [0, 4], [0, 3]]
+    assert extended.counts.tolist() == [1, 1, 0, 0]
+    found = audit(history, classes=path)
+    assert found.impact.objective.missing == pytest.approx(0.5)
+    assert found.history.mends == {"clients without any entry, known from the class counts": 2}
+
+
+def test_numbers_in_a_class_file_go_on_where_the_log_ends(tmp_path: Path) -> None:
+    history = from_mask(np.ones((3, 2), dtype=bool))
+    _, extended = read_classes(class_file(tmp_path, "client,a\n3,1\n0,1\n2,5\n"), history)
+    assert extended.counts.tolist() == [3, 3, 0, 0]
     path = class_file(tmp_path, "client,a\n0,1\n7,1\n")
-    with pytest.raises(InputError, match=r"line 3, is '7'.*from 0 to 1"):
-        read_classes(path, from_mask(np.ones((3, 2), dtype=bool)))
+    with pytest.raises(InputError, match=r"line 3, is '7'.*from 0 to 1 in the log, or the next"):
+        read_classes(path, history)
+
+
+def test_a_class_file_of_other_clients_is_refused(tmp_path: Path) -> None:
+    history = from_pairs([0, 1], [0, 1], clients=2, rounds=2, names=["w", "x"])
+    with pytest.raises(InputError, match=r"line 2, is 'X'; it must be a client of the log"):
+        read_classes(class_file(tmp_path, "client,a\nX,1\nW,1\n"), history)

@@ -5,7 +5,7 @@ import pytest
 from tests.audit.processes import KNOWN, drawn
 
 from turnout.audit.history import from_mask, from_pairs
-from turnout.audit.process import fit
+from turnout.audit.process import MEANINGS, fit
 from turnout.participation import always, bernoulli, cyclic, excluded, lossy, markov, sine_drift
 
 DRAWS = 10
@@ -43,6 +43,18 @@ def test_too_little_data_is_said() -> None:
 def test_constant() -> None:
     assert fit(from_mask(always(3).mask(50))).name == "constant"
     assert fit(from_pairs([], [], clients=3, rounds=50)).name == "constant"
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 7, 8, 9, 12, 20])
+@pytest.mark.parametrize("clients", [1, 2, 7])
+def test_logs_of_any_size_have_a_name(clients: int, rounds: int) -> None:
+    for seed in range(5):
+        mask = np.random.default_rng(seed).random((rounds, clients)) < 0.5
+        assert fit(from_mask(mask)).name in MEANINGS
+
+
+def test_a_hole_of_a_hundred_thousand_rounds() -> None:
+    assert fit(from_pairs([0, 1], [99_990, 99_999], 2, 100_000)).name == "independent"
 
 
 def test_losses_and_absence_do_not_hide_a_cycle() -> None:

@@ -52,6 +52,7 @@ def test_the_flower_log(tmp_path: Path) -> None:
     assert history.counts.tolist() == [3, 0, 0, 0]
     assert history.asked is not None
     assert history.asked.tolist() == [3, 0, 3, 0]
+    assert [history.name(n) for n in range(4)] == ["a", "1", "c", "3"]
 
 
 def test_mended_pairs(log: Any) -> None:
@@ -70,6 +71,85 @@ def test_intervals_agree_with_trace(shared_data: Path) -> None:
     history = read_history(path, 1800)
     mask = trace(path, 1800.0).mask(history.rounds)
     assert (mask == history.dense(np.arange(history.clients)).T).all()
+
+
+PLAIN = "round,client\n0,7\n1,9\n2,7\n"
+SPELT_OTHERWISE = {
+    "a mark of byte order": "\ufeff" + PLAIN,
+    "ends of lines": PLAIN.replace("\n", "\r\n"),
+    "quotes": '"round","client"\n"0","7"\n"1","9"\n"2","7"\n',
+    "capitals": "Server Round; Client-ID\n0;7\n1;9\n2;7\n",
+    "pandas": ",round,client\n0,0.0,7\n1,1.0,9\n2,2.0,7\n",
+    "tabs": PLAIN.replace(",", "\t"),
+}
+
+
+@pytest.mark.parametrize("how", SPELT_OTHERWISE)
+def test_the_same_log_spelt_otherwise(log: Any, how: str) -> None:
+    history = read_history(log(SPELT_OTHERWISE[how]), clients=10)
+    assert history.counts.tolist() == [0] * 7 + [2, 0, 1]
+
+
+def arrow(values: Any, kind: str) -> Any:
+    return pyarrow.array(values).cast(kind)
+
+
+OTHER_TYPES = {
+    "categories": {"client": pyarrow.array(["a", "b", "a"]).dictionary_encode()},
+    "large text": {"client": arrow(["a", "b", "a"], "large_string")},
+    "views": {"client": arrow(["a", "b", "a"], "string_view")},
+    "bytes": {"client": pyarrow.array([b"a", b"b", b"a"])},
+    "whole floats": {"round": pyarrow.array([0.0, 1.0, 2.0])},
+    "small numbers": {"round": arrow([0, 1, 2], "uint8")},
+    "gaps elsewhere": {"note": pyarrow.array([None, 1, None]), "blob": [b"\xff", b"", None]},
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_TYPES)
+def test_other_types_in_parquet(tmp_path: Path, kind: str) -> None:
+    columns = {"round": [0, 1, 2], "client": ["a", "b", "a"], **OTHER_TYPES[kind]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "log.parquet")
+    history = read_history(tmp_path / "log.parquet")
+    assert history.names == ["a", "b"]
+    assert [history.of(n).tolist() for n in range(2)] == [[0, 2], [1]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "match"),
+    [
+        ({"round": [0, 1], "client": ["a", None]}, "client in .*, row 2, is None"),
+        ({"round": [0.0, 0.5], "client": ["a", "b"]}, "round in .*, row 2, is 0.5"),
+        ({"round": [[0], [1]], "client": ["a", "b"]}, "the type of round in .* is 'list"),
+        ({"round": [0, 1], "client": [b"\xff\xfe", b"a"]}, "the type of client in .* is 'binary"),
+        ({"client": ["a"], "start": [None], "end": [1.0]}, "start in .*, row 1, is None"),
+    ],
+)
+def test_refused_in_parquet(tmp_path: Path, columns: dict[str, Any], match: str) -> None:
+    parquet.write_table(pyarrow.table(columns), tmp_path / "log.parquet")
+    with pytest.raises(InputError, match=match):
+        read_history(tmp_path / "log.parquet")
+
+
+def test_dates_are_times(tmp_path: Path) -> None:
+    days = pyarrow.array([20, 21, 25], "date32")
+    table = pyarrow.table({"client": ["a", "b", "a"], "time": days})
+    parquet.write_table(table, tmp_path / "log.parquet")
+    history = read_history(tmp_path / "log.parquet")
+    assert history.round_s == 86400, "no finer than the log's own times"
+    assert [history.of(n).tolist() for n in range(2)] == [[0, 5], [1]]
+
+
+@pytest.mark.parametrize("nothing", ["", "NaN", "null", "NaT"])
+def test_an_interval_without_an_end_lasts_until_the_logs(log: Any, nothing: str) -> None:
+    text = f"client,start,end\n0,0,30\n1,20,{nothing}\n0,40,60\n"
+    history = read_history(log(text), 10)
+    assert [history.of(n).tolist() for n in range(2)] == [[0, 1, 2, 4, 5], [2, 3, 4, 5]]
+    assert history.mends == {"intervals without an end, taken to last until the log's": 1}
+    dated = text.replace("0,0,", "0,1970-01-01,").replace("1,20,", "1,1970-01-01 00:00:20,")
+    dated = dated.replace(",30\n", ",1970-01-01T00:00:30Z\n").replace(
+        "0,40,60", "0,1970-01-01 00:00:40,1970-01-01 00:01"
+    )
+    assert (read_history(log(dated), 10).dense(np.arange(2)) == history.dense(np.arange(2))).all()
 
 
 spans = st.lists(
@@ -211,6 +291,9 @@ REFUSED = {
     "round,client\n": "the number of entries in .* is 0",
     "": "is empty",
     "a,b\n1,2\n": "there must be client and round",
+    "round,client,client\n1,2,3\n": "is 'round, client, client'; it must be ones with different",
+    "round,client\n0.5,2\n": r"round in .*, line 2, is '0.5'",
+    "client,start,end\n0,1,3\n0,NaN,3\n": r"start in .*, line 3, is 'NaN'",
     "client,start,end\n1,5,5\n": "the number of intervals that are not empty is 0",
     "round,client\n-1,3\n": "round in .*, line 2, is '-1'",
     "client,start,end\n1,0,inf\n": "end in .*, line 2, is 'inf'",

@@ -43,7 +43,9 @@ def audit(
     ('independent', 'fedau')
     """
     history = log if isinstance(log, History) else read_history(log, round_s, clients)
-    counts = None if classes is None else read_classes(classes, history)
+    counts = None
+    if classes is not None:
+        counts, history = read_classes(classes, history)
     shares = rates(history)
     found = fit(history)
     effect = impact(history, shares, counts, intended)

@@ -1,5 +1,6 @@
 """Columns of a CSV or Parquet file, read fast, with the line of a row for messages about it."""
 
+import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,7 +12,12 @@ from numpy.typing import NDArray
 
 from turnout.errors import InputError, require
 
+CLIENT: tuple[str, ...] = ("client", "client_id", "cid", "device", "device_id", "user", "user_id")
+CLIENT += ("node", "node_id", "partition_id", "name")
+"""What the column of clients may be called, in small letters and with underscores."""
+
 _DELIMITERS = ",;\t"
+_RIGHT = "text, numbers or times"
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +33,22 @@ class Columns:
     rows: int = field(default=0)
 
     def find(self, names: Sequence[str]) -> str | None:
-        """The first of these columns that there is."""
-        return next((name for name in names if name in self.values), None)
+        """The first of these columns that there is, be it spelt "client_id" or "Client ID"."""
+        spelt = {_normal(name): name for name in reversed(self.values)}
+        return next((spelt[name] for name in names if name in spelt), None)
+
+    def column(self, name: str, gaps: bool = False) -> Any:
+        """Its values as plain text, numbers or times; refused where one lacks, unless `gaps`."""
+        import pyarrow
+
+        raw = self.values[name]
+        try:
+            column = _plain(raw)
+        except pyarrow.ArrowException:
+            require(False, f"the type of {name} in {self.path}", str(raw.type), _RIGHT)
+        if column.null_count and not gaps:
+            self.check(name, column.is_valid().to_numpy(), "a value")
+        return column
 
     def where(self, name: str, row: int) -> str:
         return f"{name} in {self.path}, {self.place(row)},"
@@ -60,26 +80,43 @@ def _parquet(path: Path) -> Columns:
         for k, v in (table.schema.metadata or {}).items()
         if k != b"ARROW:schema"
     }
-    values = {name: table[name] for name in table.column_names}
-    for name, column in values.items():
-        if column.null_count:
-            row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-            if name in ("answered_at",):
-                continue
-            require(False, f"{name} in {path}, row {row + 1},", None, "a value")
+    values = {name: table[name] for name in _distinct(path, table.column_names)}
     return Columns(path, values, stored, lambda row: f"row {row + 1}", len(table))
+
+
+def _plain(column: Any) -> Any:
+    """Categories as what they stand for, every kind of text as one, dates as times."""
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        return _plain(column.cast(kind.value_type))
+    if types.is_large_string(kind) or str(kind) in ("string_view", "binary", "large_binary"):
+        return column.cast("string")
+    return column.cast("timestamp[s]") if types.is_date(kind) else column
+
+
+def _normal(name: str) -> str:
+    return "_".join(name.lower().replace("-", " ").replace("_", " ").split())
+
+
+def _distinct(path: Path, names: Sequence[str]) -> list[str]:
+    twice = len(set(names)) < len(names)
+    require(not twice, f"the columns of {path}", ", ".join(names), "ones with different names")
+    return list(names)
 
 
 def _csv(path: Path) -> Columns:
     import pyarrow
-    from pyarrow import csv
+    from pyarrow import csv as arrow
 
     try:
         skipped, header = _header(path)
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(path, "CSV", error) from error
     delimiter = max(_DELIMITERS, key=header.count)
-    names = [name.strip().strip('"') for name in header.split(delimiter)]
+    (heads,) = csv.reader([header], delimiter=delimiter, skipinitialspace=True)
+    names = _distinct(path, [head.strip() for head in heads])
     comments: list[str] = []
     broken: list[str] = []
 
@@ -88,11 +125,11 @@ def _csv(path: Path) -> Columns:
         return "skip"
 
     try:
-        table = csv.read_csv(
+        table = arrow.read_csv(
             path,
-            read_options=csv.ReadOptions(column_names=names, skip_rows=skipped + 1),
-            parse_options=csv.ParseOptions(delimiter=delimiter, invalid_row_handler=handle),
-            convert_options=csv.ConvertOptions(
+            read_options=arrow.ReadOptions(column_names=names, skip_rows=skipped + 1),
+            parse_options=arrow.ParseOptions(delimiter=delimiter, invalid_row_handler=handle),
+            convert_options=arrow.ConvertOptions(
                 column_types=dict.fromkeys(names, pyarrow.string()), strings_can_be_null=False
             ),
         )

@@ -1,8 +1,9 @@
 """The one form in which the audit holds a log: who delivered in which rounds, sparse and sorted."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,6 +92,31 @@ def from_pairs(
     bounds = np.searchsorted(key, np.arange(clients + 1, dtype=np.int64) * rounds)
     when = (key % rounds).astype(np.int32)
     return History(clients, rounds, bounds, when, asked, names, listed, round_s, dict(mends or {}))
+
+
+def with_unseen(history: History, names: Sequence[str]) -> History:
+    """With more clients, of which the log has no entry; those without a name yet are named first.
+
+    >>> with_unseen(from_mask([[1], [0]]), ["1"]).counts.tolist()
+    [1, 0]
+    """
+    nameless = 0 if history.names is None else history.clients - len(history.names)
+    more = max(0, len(names) - nameless)
+    mends = dict(history.mends)
+    mends["clients without any entry, known from the class counts"] = len(names)
+    return replace(
+        history,
+        clients=history.clients + more,
+        bounds=np.concatenate([history.bounds, np.full(more, history.bounds[-1])]),
+        asked=_padded(history.asked, more),
+        names=None if history.names is None else [*history.names, *names],
+        listed=_padded(history.listed, more),
+        mends=mends,
+    )
+
+
+def _padded(values: NDArray[Any] | None, more: int) -> NDArray[Any] | None:
+    return None if values is None else np.concatenate([values, np.zeros(more, values.dtype)])
 
 
 def from_mask(mask: ArrayLike) -> History:

@@ -10,6 +10,7 @@ from turnout.audit.spectrum import Spectrum
 Floats = NDArray[np.float64]
 
 _REACH = 40
+_BLOCK = 50_000
 _MOST = 400.0
 _SLOW = 31
 _LEAST_CYCLES = 3
@@ -41,16 +42,26 @@ def degrees(found: Spectrum) -> Floats:
     return np.clip(weight * together, 1.0, _MOST)
 
 
-def surroundings(ratio: Floats, place: int, nu: float) -> tuple[float, int]:
-    """Mean level around `place`, from the median of at least 8 others, and how many they are."""
-    reach = int(np.clip(place // 2, 4, _REACH))
-    low, high = max(1, place - reach), min(len(ratio) - 1, place + reach)
-    around = np.concatenate([ratio[low : max(low, place - 1)], ratio[place + 2 : high + 1]])
-    if not len(around):
-        return 1.0, 1
+def surroundings(ratio: Floats, nu: Floats) -> tuple[Floats, Floats]:
+    """Mean level around each place, from the median of others near it, and how many they are.
+
+    Near is up to 40 places, or half of the way to 0 (at least 4), and not next to it.
+    """
+    last, places = len(ratio) - 1, np.arange(len(ratio))
+    reach = np.clip(places // 2, 4, _REACH)
+    low, high = np.maximum(1, places - reach), np.minimum(last, places + reach)
+    number = np.maximum(places - 1 - low, 0) + np.maximum(high - places - 1, 0)
+    middle = np.ones(len(ratio))
+    inner = places[(reach == _REACH) & (places > _REACH) & (places + _REACH <= last)]
+    away = np.r_[0 : _REACH - 1, _REACH + 2 : 2 * _REACH + 1]
+    for block in np.array_split(inner, len(inner) // _BLOCK + 1):
+        middle[block] = np.median(ratio[(block - _REACH)[:, None] + away], axis=1)
+    for place in np.setdiff1d(places, inner).tolist():
+        before = ratio[low[place] : max(low[place], place - 1)]
+        around = np.concatenate([before, ratio[place + 2 : high[place] + 1]])
+        middle[place] = np.median(around) if len(around) else 1.0
     # The median of a Gamma(ν) variable lies below its mean (Wilson and Hilferty).
-    level = float(np.median(around)) / (1 - 1 / (9 * nu)) ** 3
-    return max(level, 1e-3), len(around)
+    return np.maximum(middle / (1 - 1 / (9 * nu)) ** 3, 1e-3), np.maximum(number, 1)
 
 
 def line(found: Spectrum) -> Peak | None:
@@ -63,14 +74,11 @@ def line(found: Spectrum) -> Peak | None:
     places = np.arange(_LEAST_CYCLES, len(ratio))
     if not len(places):
         return None
-    levels = [surroundings(ratio, place, float(nu[place])) for place in places.tolist()]
-    over = np.array(
-        [ratio[place] / level for place, (level, _) in zip(places, levels, strict=True)]
-    )
-    others = np.array([number for _, number in levels])
+    level, others = (values[places] for values in surroundings(ratio, nu))
+    over = ratio[places] / level
     chance = np.minimum(1, tail(over, nu[places], 0.63 * nu[places] * others) * len(places))
-    background = np.array([level for level, _ in levels]) * found.expected[places]
-    gain = np.where(chance <= max(0.01, float(chance.min())), found.power[places] - background, 0)
+    excess = np.maximum(found.power[places] - level * found.expected[places], 0)
+    gain = np.where(chance <= max(0.01, float(chance.min())), excess, 0)
     best = int(np.flatnonzero(gain >= 0.5 * gain.max())[0])
     return Peak(int(places[best]), float(over[best]), float(chance[best]))
 

@@ -12,12 +12,10 @@ or a mask as .npy, FLASH's `state_traces.json`, or an availability trace of FedS
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from turnout.audit.columns import Columns, read_columns
+from turnout.audit.columns import CLIENT, Columns, read_columns
 from turnout.audit.fedscale import read_fedscale
 from turnout.audit.flash import read_flash
 from turnout.audit.history import History, from_mask, from_pairs
@@ -28,20 +26,20 @@ from turnout.audit.sessions import (
     history_of_sessions,
     sessions_of_events,
 )
-from turnout.audit.values import Moments, moments, roster, whole
+from turnout.audit.values import Moments, Roster, flags, moments, roster, whole
 from turnout.errors import InputError, require
 from turnout.participation.export import load
 
-_CLIENT = ("client", "client_id", "cid", "device", "device_id", "user", "user_id", "node", "name")
-_ROUND = ("round", "server_round")
+_ROUND = ("round", "server_round", "round_id")
 _START = ("available_from_s", "available_from", "start", "start_s", "from", "begin")
 _END = ("available_until_s", "available_until", "end", "end_s", "until", "stop")
 _TIME = ("time", "timestamp", "time_s", "at", "ts", "date")
 _STATE = ("event", "state", "status", "available", "online")
-_ON = {"on", "up", "in", "1", "true", "yes"} | {"join", "joined", "online", "connect", "connected"}
+_YES, _NO = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no"}
+_ON = _YES | {"on", "up", "in", "join", "joined", "online", "connect", "connected", "enter"}
 _ON |= {"start", "started", "available", "active", "arrive", "arrived", "check_in", "checkin"}
-_OFF = {"off", "down", "out", "0", "false", "no"} | {"leave", "left", "offline", "disconnect"}
-_OFF |= {"disconnected", "end", "ended", "stop", "stopped", "unavailable", "inactive"}
+_OFF = _NO | {"off", "down", "out", "leave", "left", "offline", "disconnect", "disconnected"}
+_OFF |= {"end", "ended", "stop", "stopped", "unavailable", "inactive", "exit"}
 _OFF |= {"depart", "departed", "check_out", "checkout"}
 
 
@@ -80,7 +78,7 @@ def read_history(
 
 
 def _table(columns: Columns, round_s: float | None, clients: int | None) -> History:
-    client = columns.find(_CLIENT)
+    client = columns.find(CLIENT)
     found = {name: columns.find(names) for name, names in _KINDS.items()}
     round, start, end, time = (found[name] for name in ("round", "start", "end", "time"))
     if client is not None and round is not None:
@@ -107,11 +105,7 @@ def _pairs(columns: Columns, client: str, round: str, clients: int | None) -> Hi
     when = when - base
     came = np.ones(len(when), dtype=bool)
     if "delivered" in columns.values:
-        words = _words(columns, "delivered")
-        came = np.isin(words, ("1", "true", "True"))
-        columns.check(
-            "delivered", came | np.isin(words, ("0", "false", "False")), "1 (it arrived) or 0"
-        )
+        came = flags(columns, "delivered", _YES, _NO, "1 (it arrived) or 0")
     key = when * who.clients + who.row
     disorder = int((np.diff(when) < 0).sum())
     asked = from_pairs(who.row, when, who.clients, rounds)
@@ -121,7 +115,7 @@ def _pairs(columns: Columns, client: str, round: str, clients: int | None) -> Hi
         who.clients,
         rounds,
         asked=asked.counts if "delivered" in columns.values else None,
-        names=who.names,
+        names=who.names or _called(columns, client, who),
         listed=asked.counts > 0,
     )
     mends = {
@@ -132,12 +126,17 @@ def _pairs(columns: Columns, client: str, round: str, clients: int | None) -> Hi
     return replace(history, mends={what: count for what, count in mends.items() if count})
 
 
-def _words(columns: Columns, name: str) -> NDArray[Any]:
-    from pyarrow import compute
-
-    text = compute.cast(columns.values[name], "string")
-    words: NDArray[Any] = text.to_numpy(zero_copy_only=False).astype(str)
-    return words
+def _called(columns: Columns, client: str, who: Roster) -> list[str] | None:
+    """Names that stand beside the clients' numbers, as in the log of a live federation."""
+    column = columns.find(("name",))
+    if column is None or column == client:
+        return None
+    words = columns.column(column, gaps=True)
+    first = np.unique(who.row, return_index=True)[1]
+    names = [str(n) for n in range(who.clients)]
+    for place in first.tolist():
+        names[who.row[place]] = str(words[place].as_py() or who.row[place])
+    return names if len(set(names)) == who.clients else None
 
 
 def _time_mends(*read: Moments) -> dict[str, int]:
@@ -152,12 +151,15 @@ def _intervals(
     columns: Columns, client: str, start: str, end: str, round_s: float | None, clients: int | None
 ) -> History:
     who = roster(columns, client, clients)
-    opens, closes = moments(columns, start), moments(columns, end)
-    columns.check(end, closes.seconds >= opens.seconds, f"not before the {start} beside it")
-    sessions = Sessions(who.row, opens.seconds, closes.seconds)
-    return history_of_sessions(
-        sessions, who.clients, who.names, round_s, _time_mends(opens, closes)
-    )
+    opens, closes = moments(columns, start), moments(columns, end, gaps=True)
+    still = np.isnan(closes.seconds)
+    last = np.concatenate([opens.seconds, closes.seconds[~still]]).max()
+    until = np.where(still, last, closes.seconds)
+    columns.check(end, until >= opens.seconds, f"not before the {start} beside it")
+    sessions = Sessions(who.row, opens.seconds, until)
+    mends = _time_mends(opens, closes)
+    mends["intervals without an end, taken to last until the log's"] = int(still.sum())
+    return history_of_sessions(sessions, who.clients, who.names, round_s, mends)
 
 
 def _events(
@@ -171,13 +173,11 @@ def _events(
     who, when = roster(columns, client, clients), moments(columns, time)
     mends = _time_mends(when)
     if state is not None:
-        words = np.char.lower(np.char.strip(_words(columns, state)))
-        on, off = np.isin(words, list(_ON)), np.isin(words, list(_OFF))
-        columns.check(state, on | off, "a word such as on or off, joined or left, 1 or 0")
+        on = flags(columns, state, _ON, _OFF, "a word such as on or off, joined or left, 1 or 0")
         sessions, more = sessions_of_events(who.row, when.seconds, on)
         return history_of_sessions(sessions, who.clients, who.names, round_s, mends | more)
     first, last = float(when.seconds.min()), float(when.seconds.max())
-    length = default_round(last - first) if round_s is None else round_s
+    length = default_round(when.seconds) if round_s is None else round_s
     round = np.floor((when.seconds - begin(first, last - first, length)) / length).astype(np.int64)
     rounds = int(round.max()) + 1
     require(rounds < 2**31, "the number of rounds", rounds, "less: take longer rounds")

@@ -25,13 +25,27 @@ class Sessions(NamedTuple):
     end: Floats
 
 
-def default_round(span: float) -> float:
-    """The longest usual round of which at least 500 fit into the log.
+def default_round(times: Floats) -> float:
+    """The longest usual round of which at least 500 fit into the log; none finer than its times.
 
-    >>> default_round(6 * 86400)
+    >>> default_round(np.array([0.0, 17.0, 6 * 86400.0]))
     600.0
+    >>> default_round(np.array([0.0, 3600.0, 6 * 86400.0]))  # by the hour
+    3600.0
     """
-    return next((length for length in _LENGTHS if span / length >= _ENOUGH), _LENGTHS[-1])
+    span = float(times.max() - times.min())
+    grain = _grain(times)
+    long = (each for each in _LENGTHS if span / each >= _ENOUGH or grain % each == 0)
+    return next(long, _LENGTHS[-1])
+
+
+def _grain(times: Floats) -> float:
+    """The longest step in whole seconds that all times keep to, counted from the first."""
+    whole = times.astype(np.int64)
+    if not bool((whole == times).all()):
+        return 0.5
+    found = np.gcd.reduce(whole - whole.min())
+    return float(found) if found else 0.5
 
 
 def begin(first: float, span: float, round_s: float) -> float:
@@ -59,7 +73,7 @@ def history_of_sessions(
     order = np.lexsort((start, client))
     client, start, end = client[order], start[order], end[order]
     first, last = float(start.min()), float(end.max())
-    length = default_round(last - first) if round_s is None else round_s
+    length = default_round(np.concatenate([start, end])) if round_s is None else round_s
     zero = begin(first, last - first, length)
     rounds = int(np.ceil((last - zero) / length))
     require(
