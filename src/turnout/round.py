@@ -275,11 +275,14 @@ def scale(algorithm: Algorithm, state: ServerState) -> float:
     return tally.population / divisor if divisor else 0.0
 
 
-def weights(algorithm: Algorithm, mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+def weights(
+    algorithm: Algorithm, mask: NDArray[np.bool_], clients: Rows | None = None
+) -> NDArray[np.float64]:
     """The weights ω_t^n of x += (η/N) Σ_n ω_t^n Δ_t^n along a participation mask [rounds, N].
 
-    Nothing is trained. Rows of the mask are client rounds; the weight of an absent client is the
-    one that its update would have had. Memory and amplification are not weights: they stay out.
+    Of `clients`, or of all. Nothing is trained. Rows of the mask are client rounds; the weight of
+    an absent client is the one that its update would have had. Memory and amplification are not
+    weights: they stay out.
 
     >>> from turnout.algorithms import fedau
     >>> mask = np.array([[1, 1], [1, 0], [1, 0], [1, 1], [1, 1]], dtype=bool)
@@ -289,11 +292,11 @@ def weights(algorithm: Algorithm, mask: NDArray[np.bool_]) -> NDArray[np.float64
     table = np.asarray(mask, dtype=bool)
     if table.ndim != 2:
         raise InputError(f"mask has shape {table.shape}; it must be [rounds, clients]")
-    everybody = np.arange(table.shape[1])
+    asked = np.arange(table.shape[1]) if clients is None else clients
     state = start(algorithm, torch.zeros(0), table.shape[1])
-    out = np.empty(table.shape)
+    out = np.empty((len(table), len(asked)))
     for t, present in enumerate(table):
-        omega = algorithm.weight.weigh(state.weight, t, everybody)
+        omega = algorithm.weight.weigh(state.weight, t, asked)
         rows = np.flatnonzero(present)
         state = _note(algorithm, state, rows)
         state.client_round += 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from tests.docs.browser import CHROMIUM, Browser, browser
+from tests.browser import CHROMIUM, Browser, browser
 from tests.docs.pages import DOCS
 
 pytestmark = [

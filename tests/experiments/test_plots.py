@@ -8,7 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 from tests.experiments.worlds import small
 
-from turnout.experiments import plots
+import turnout
+from turnout.experiments import curves, plots, presence
 from turnout.experiments.results import Results
 from turnout.experiments.run import run_experiment
 from turnout.experiments.style import look
@@ -71,12 +72,12 @@ def test_the_curve_is_the_mean_over_seeds_in_percent(results: Results) -> None:
 def test_long_curves_are_smoothed_and_say_so(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plots, "_SMOOTH_ABOVE", 4)
+    monkeypatch.setattr(curves, "_SMOOTH_ABOVE", 4)
     axes = made(plots.accuracy(results)).axes[0]
     assert axes.get_xlabel() == "round (running mean of 5 evaluations)"
     line = axes.lines[0]
-    curves = np.array([cell.curve("test_accuracy")[1] for cell in results.of("fedavg")])
-    assert np.asarray(line.get_ydata())[0] == pytest.approx(100 * curves[:, :5].mean())
+    values = np.array([cell.curve("test_accuracy")[1] for cell in results.of("fedavg")])
+    assert np.asarray(line.get_ydata())[0] == pytest.approx(100 * values[:, :5].mean())
     assert np.asarray(line.get_xdata())[0] == 15
 
 
@@ -94,8 +95,8 @@ def test_the_heat_map_has_every_delivery(results: Results) -> None:
 def test_a_large_heat_map_is_thinned_to_shares(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plots, "_HEAT_ROWS", 4)
-    monkeypatch.setattr(plots, "_HEAT_COLUMNS", 7)
+    monkeypatch.setattr(presence, "_HEAT_ROWS", 4)
+    monkeypatch.setattr(presence, "_HEAT_COLUMNS", 7)
     shown = np.asarray(made(plots.participation(results)).axes[0].images[0].get_array())
     assert shown.shape == (4, 7)
     assert 0 <= shown.min() <= shown.max() <= 1
@@ -113,6 +114,41 @@ def test_realised_rates_are_shares_of_the_rounds(results: Results) -> None:
     assert log is not None
     assert points[:, 1] == pytest.approx(log.mask().mean(0))
     assert sorted(points[:, 0])[:3] == [0, 0, 0.5]
+
+
+def test_tenths_of_the_clients_go_from_the_rarest_to_the_most_frequent(results: Results) -> None:
+    axes = made(plots.deciles(results)).axes[0]
+    # Ten clients, so each is a tenth.
+    expected = [
+        [row["accuracy"] for row in sorted(cell.clients, key=lambda row: row["delivered"] or 0)]
+        for cell in results.of("fedavg")
+    ]
+    shown = np.asarray(axes.lines[0].get_ydata())
+    assert shown == pytest.approx(100 * np.mean(np.array(expected, float), axis=0))
+
+
+def test_the_spread_over_clients_is_of_all_seeds(results: Results) -> None:
+    axes = made(plots.spread(results)).axes[0]
+    accuracies = [100 * (row["accuracy"] or 0) for c in results.of("fedavg") for row in c.clients]
+    assert axes.lines[0].get_xdata() == pytest.approx(np.median(accuracies))
+    low, high = axes.collections[0].get_paths()[0].vertices[:, 0]
+    assert (low, high) == pytest.approx(tuple(np.percentile(accuracies, [5, 95])))
+
+
+def test_weights_over_rounds_are_those_of_the_method_beside_1_over_p(results: Results) -> None:
+    figure = made(plots.weights_over_rounds(results))
+    log = results.of("fedavg")[0].log()
+    assert log is not None
+    axes = figure.axes[0]
+    came = log.mask().sum(1)
+    average, fedau, inverse = axes.lines
+    # No more rounds than points, so nothing is averaged. Nobody's weight counts where nobody came.
+    counts_for = np.divide(10, came, out=np.zeros(len(came)), where=came > 0)
+    assert np.asarray(average.get_ydata()) == pytest.approx(counts_for)
+    assert np.asarray(inverse.get_ydata()) == pytest.approx([2, 2])
+    client = int(axes.get_title().split()[1].rstrip(":"))
+    weights = turnout.weights(turnout.algorithms.fedau(), log.mask())[:, client]
+    assert np.asarray(fedau.get_ydata()) == pytest.approx(weights)
 
 
 def test_who_never_came_is_set_apart(results: Results) -> None:

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from turnout.experiments.style import figure, look, settings
-from turnout.report.drawing import series
+from turnout.experiments.style import figure, look, series, settings
 from turnout.report.page import (
     Best,
     Bullets,
@@ -92,7 +91,7 @@ def test_the_reader_has_the_lines_values_and_nothing_where_a_line_has_ended() ->
 def test_tables_have_heads_captions_and_bold_cells() -> None:
     rows = [["one", Best("84.1 ±0.4"), "yes"], ["other", "–", "no"]]
     made = html(page(Table("Who wins", ["method", "test %", "private?"], rows)))
-    assert "<caption>Who wins</caption>" in made
+    assert '<p class="caption" id="caption-1">Who wins</p>' in made
     assert '<td class="number"><strong>84.1 ±0.4</strong></td><td>yes</td>' in made
     assert '<th scope="col" class="number">test %</th><th scope="col">private?</th>' in made
     assert made.count('<th scope="row"><svg class="swatch"') == 1, "only a series has a swatch"

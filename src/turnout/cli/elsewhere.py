@@ -23,6 +23,11 @@ HOMES = {
         "audit_command",
         "Who shows up, what that does to a model, and what to run: from a log.",
     ),
+    "report": Home(
+        "turnout.report.command",
+        "report_command",
+        "Finished runs as one page for a browser, side by side.",
+    ),
     "reproduce": Home(
         "turnout.reproduce.command",
         "reproduce",

@@ -9,6 +9,7 @@ from pathlib import Path
 from turnout.cli.progress import progress
 from turnout.cli.screen import print_summary, say, stderr, stdout
 from turnout.experiments.config import Config
+from turnout.experiments.directory import REPORT
 from turnout.experiments.files import json_text
 from turnout.experiments.findings import findings
 from turnout.experiments.interrupt import interruptible
@@ -50,16 +51,27 @@ def _run(
 ) -> Outcome:
     with progress(config, quiet or json) as watch, interruptible() as asked:
         outcome = run_experiment(config, out, watch, asked, resume)
+    report = _report(outcome)
     if json:
-        report = {
+        said = {
             "out": str(outcome.results.folder),
+            "report": report and str(report),
             "summary": as_json(outcome.summary),
             "diverged": outcome.failures,
         }
-        stdout().out(json_text(report), end="", highlight=False)
+        stdout().out(json_text(said), end="", highlight=False)
     elif not quiet:
         print_summary(outcome.summary)
     return outcome
+
+
+def _report(outcome: Outcome) -> Path | None:
+    """The page to look at, where there is more than one cell to compare and plots are wanted."""
+    if not outcome.plots or len(outcome.results.cells) < 2:
+        return None
+    from turnout.report.comparison import write_report
+
+    return write_report([outcome.results.folder])
 
 
 def _end(outcome: Outcome, quiet: bool) -> int:
@@ -69,4 +81,7 @@ def _end(outcome: Outcome, quiet: bool) -> int:
     if not quiet:
         what = "Metrics, models and plots" if outcome.plots else "Metrics and models"
         say(f"{what}: {outcome.results.folder}", console)
+        page = outcome.results.folder / REPORT
+        if page.exists():
+            say(f"Report, for a browser: {page}", console)
     return 1 if outcome.failures else 0

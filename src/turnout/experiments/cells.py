@@ -17,6 +17,7 @@ from safetensors.torch import save
 from turnout import checkpoint
 from turnout import round as protocol
 from turnout.algorithm import Algorithm
+from turnout.costs import costs
 from turnout.evaluate import Evaluator, Metrics
 from turnout.experiments.config import RunSection
 from turnout.experiments.files import json_line, json_text, lines, replace, settle, write
@@ -91,6 +92,7 @@ def run_cell(
     cell.folder.mkdir(parents=True, exist_ok=True)
     about = {"algorithm": cell.label, "method": repr(cell.algorithm), "seed": cell.seed}
     about |= {"engine": engine, "memory": cell.algorithm.memory is not None, "rounds": run.rounds}
+    about |= {"costs": costs(cell.algorithm, progress.server)._asdict()}
     _status(cell, about, "running", progress.server.round)
     at: dict[str, Any] = found.notes if found else {}
     seconds, evaluating = at.get("seconds", 0.0), at.get("evaluating", 0.0)

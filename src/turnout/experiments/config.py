@@ -68,7 +68,9 @@ class RunSection(Section):
         description="seconds between checkpoints, more where they cost over 4 % of the time; 0: after "
         "every round",
     )
-    plots: bool = Field(default=True, description="save plots in the run directory")
+    plots: bool = Field(
+        default=True, description="save plots and, of several cells, a report in the run directory"
+    )
 
     @field_validator("seeds")
     @classmethod

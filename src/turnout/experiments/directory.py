@@ -11,6 +11,7 @@ classes.csv           a row a class: test accuracy (classification only)
 participation.parquet who was asked and who delivered, as trace replay reads it
 model.safetensors     the last finite model
 summary.json, summary.csv, summary.md, plots/
+report.html           all of it to look at, in one file
 """
 
 import platform
@@ -28,7 +29,7 @@ from turnout.errors import InputError
 from turnout.experiments import toml
 from turnout.experiments.files import json_text, write
 
-CONFIG = "config.toml"
+CONFIG, REPORT = "config.toml", "report.html"
 
 _PACKAGES = ("torch", "numpy", "scikit-learn", "pyarrow", "safetensors")
 

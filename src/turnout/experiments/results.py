@@ -3,7 +3,7 @@
 import csv
 import json
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +33,8 @@ class Result:
     clients: list[Row]
     classes: list[Row]
     folder: Path
+    costs: dict[str, int] = field(default_factory=dict)
+    """Bytes, as `turnout.costs.Costs` names them."""
 
     def curve(self, metric: str) -> tuple[list[int], list[float]]:
         """Rounds and values of one metric, where it was measured."""
@@ -85,6 +87,7 @@ def read_cell(folder: Path) -> Result:
         _table(folder / "clients.csv"),
         _table(folder / "classes.csv"),
         folder,
+        status.get("costs", {}),
     )
 
 

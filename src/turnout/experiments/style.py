@@ -47,6 +47,11 @@ def look(place: int) -> Look:
     return Look(COLOURS[place % len(COLOURS)], dashes, _MARKERS[place % len(_MARKERS)])
 
 
+def series(place: int) -> str:
+    """The gid of all that is drawn for the series at `place`; pages show and hide it by this."""
+    return f"series-{place}"
+
+
 def figure(width: float = 8.0, height: float = 4.8) -> Figure:
     """An empty figure that belongs to no window and no global state."""
     return Figure(figsize=(width, height), layout="constrained")

@@ -47,6 +47,21 @@ def _seconds(cell: Result, tail: int) -> float | None:
     return cell.seconds / cell.round if cell.round else None
 
 
+def _cost(name: str) -> Callable[[Result, int], float | None]:
+    def of(cell: Result, tail: int) -> float | None:
+        return cell.costs.get(name) or None  # nothing is shown as –
+
+    return of
+
+
+def _sent(cell: Result, tail: int) -> float | None:
+    """Bytes a round, both ways, for the updates that arrived."""
+    came = sum(row["delivered"] or 0 for row in cell.clients)
+    if not (cell.costs and cell.round and came):
+        return None
+    return (cell.costs["down"] + cell.costs["up"]) * came / cell.round
+
+
 COLUMNS = (
     Column("final", "final test acc. %", _final("test_accuracy"), 100, 1, 1),
     Column("tail", "last {tail} rounds %", _tail("test_accuracy"), 100, 1, 1),
@@ -57,6 +72,9 @@ COLUMNS = (
     Column("spread_loss", "spread of loss", _final("spread_loss"), 1, 4, -1),
     Column("never_seen", "never seen %", _final("never_seen_accuracy"), 100, 1, 1),
     Column("seconds", "ms a round", _seconds, 1000, 1),
+    Column("server_memory", "server memory MB", _cost("server"), 1e-6, 3),
+    Column("client_memory", "memory a client MB", _cost("client"), 1e-6, 3),
+    Column("sent", "sent a round MB", _sent, 1e-6, 3),
 )
 _INSTEAD = {"test_loss": "final", "spread_loss": "spread"}
 """Shown only where the better one to look at does not exist: without classes."""

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from turnout.experiments.summary import Column, Entry, Line, Summary, leader
 
-_FIRST_TO_GO = ("best", "spread_loss", "seconds", "train_loss", "spread", "final")
+_FIRST_TO_GO = (
+    *("client_memory", "sent", "server_memory"),
+    *("best", "spread_loss", "seconds", "train_loss", "spread", "final"),
+)
 """What a narrow terminal does without, in this order; files have everything."""
 
 

@@ -13,16 +13,12 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from turnout.experiments.style import COLOURS, INK, RULE, look
+from turnout.experiments.style import series as series
 
 Floats = NDArray[np.float64]
 
-_SERIES = "series-"
+_SERIES = series(0).removesuffix("0")
 _POINTS = 72  # SVG's unit is a point
-
-
-def series(place: int) -> str:
-    """The gid of all artists of the series that stands at `place`."""
-    return f"{_SERIES}{place}"
 
 
 def drawing(drawn: Figure, prefix: str, says: str, read: str = "") -> str:

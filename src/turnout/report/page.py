@@ -174,7 +174,7 @@ def _part(part: Part, numbers: Iterator[int], toggles: Sequence[str]) -> str:
         case Code(text):
             return f'<pre tabindex="0"><code>{escape(text)}</code></pre>'
         case Table():
-            return _table(part, toggles)
+            return _table(part, numbers, toggles)
         case Picture(drawn, caption, read):
             number = next(numbers)
             return (
@@ -186,7 +186,7 @@ def _part(part: Part, numbers: Iterator[int], toggles: Sequence[str]) -> str:
             return f"<details><summary>{escape(heading)}</summary>{inside}</details>"
 
 
-def _table(table: Table, toggles: Sequence[str]) -> str:
+def _table(table: Table, numbers: Iterator[int], toggles: Sequence[str]) -> str:
     numeric = [
         all(_is_number(row[k]) for row in table.rows) and k > 0 for k in range(len(table.heads))
     ]
@@ -203,10 +203,12 @@ def _table(table: Table, toggles: Sequence[str]) -> str:
             f"<td{kind}>{_cell(cell)}</td>" for kind, cell in zip(classes[1:], cells, strict=True)
         )
         rows += "</tr>"
-    caption = escape(table.caption)
+    number = next(numbers)
+    # Beside the table, not in it: on a phone a caption would be as wide as all columns.
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{caption}"><table>'
-        f"<caption>{_inline(table.caption)}</caption><thead><tr>{heads}</tr></thead>"
+        f'<p class="caption" id="caption-{number}">{_inline(table.caption)}</p>'
+        f'<div class="scroll" role="region" tabindex="0" aria-labelledby="caption-{number}">'
+        f'<table aria-labelledby="caption-{number}"><thead><tr>{heads}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
 
