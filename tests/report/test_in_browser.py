@@ -1,6 +1,5 @@
 """Reports in a browser: nothing is missing or fetched, toggles work, and a large one opens at once."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,15 +41,12 @@ def scheme(tab: Browser, name: str) -> None:
 def test_a_large_report_is_small_and_opens_in_under_two_seconds(tab: Browser, page: Path) -> None:
     assert page.stat().st_size < 6_000_000
     tab.width(1280, phone=False)
-    tab.open(page.as_uri())  # the browser's own start is not the page's
-    # Others may use the machine: the best of three is nearest to what the page takes.
-    took = []
-    for _ in range(3):
-        began = time.monotonic()
-        tab.open(page.as_uri())
-        tab.ask("document.body.getBoundingClientRect().height")  # laid out
-        took.append(time.monotonic() - began)
-    assert min(took) < SECONDS
+    # All processor time of the page's process, so that whoever else uses the machine does not count.
+    tab.call("Performance.enable", timeDomain="threadTicks")
+    tab.open(page.as_uri())
+    tab.ask("document.body.getBoundingClientRect().height")  # laid out
+    took = {each["name"]: each["value"] for each in tab.call("Performance.getMetrics")["metrics"]}
+    assert 0 < took["TaskDuration"] < took["ProcessTime"] < SECONDS
 
 
 def test_a_toggle_hides_its_method_in_every_figure_and_brings_it_back(

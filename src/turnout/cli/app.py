@@ -59,7 +59,7 @@ def turnout(
 def demo(
     out: Out = None, changes: Changes = None, quiet: Quiet = False, as_json: AsJson = False
 ) -> int:
-    """Eight methods where clients stay away: a table, plots and a report."""
+    """Eight methods where clients stay away: a table and a report."""
     from turnout.cli.run import demonstrate
 
     return demonstrate(out, changes or [], quiet, as_json)

@@ -21,7 +21,7 @@ HOMES = {
     "audit": Home(
         "turnout.audit.command",
         "audit_command",
-        "Who shows up, what that does to a model, and what to run: from a log.",
+        "From a log: who shows up, what that does, and what to run.",
     ),
     "report": Home(
         "turnout.report.command",

@@ -13,17 +13,17 @@ Floats = NDArray[np.float64]
 
 METHODS = "methods"
 """The gid of a legend of methods, which a page has elsewhere."""
-POINTS = 500
+POINTS = 300
 """A line has no more: as many as can be seen."""
 
 
-def thinned(count: int) -> NDArray[np.int64]:
+def thinned(count: int, most: int = POINTS) -> NDArray[np.int64]:
     """Which of `count` points to draw, the first and the last among them.
 
     >>> len(thinned(10)), len(thinned(10_000))
-    (10, 500)
+    (10, 300)
     """
-    return np.unique(np.linspace(0, count - 1, min(count, POINTS)).round().astype(np.int64))
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
 def log_ticks(axis: Axis, unit: str = "", scale: float = 1.0) -> None:

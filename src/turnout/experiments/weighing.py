@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from turnout import round as protocol
 from turnout.errors import InputError
-from turnout.experiments.frames import Floats, legend, log_ticks, title
+from turnout.experiments.frames import Floats, legend, log_ticks, thinned, title
 from turnout.experiments.methods import algorithm, methods
 from turnout.experiments.results import Result, Results
 from turnout.experiments.style import figure, look, series
@@ -30,8 +30,15 @@ def weights(results: Results) -> Figure | None:
             continue
         often, weight = (np.concatenate(column) for column in zip(*points, strict=True))
         style = look(place)
+        some = np.argsort(often, kind="stable")[thinned(len(often), _CLOUD)]
         axes.scatter(
-            often, weight, s=9, color=style.colour, alpha=0.2, linewidths=0, gid=series(place)
+            often[some],
+            weight[some],
+            s=9,
+            color=style.colour,
+            alpha=0.2,
+            linewidths=0,
+            gid=series(place),
         )
         axes.plot(
             *_binned(often, weight), color=style.colour, linestyle=style.dashes,
@@ -74,6 +81,8 @@ def _binned(x: Floats, y: Floats, bins: int = 8) -> tuple[Floats, Floats]:
     )
 
 
+_CLOUD = 120
+"""A method has no more points than this, evenly from rare to frequent; its line has them all."""
 _ENTRIES = 50_000_000
 """Weights are replayed along so many rounds × clients at most."""
 _POINTS = 160

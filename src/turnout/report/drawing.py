@@ -47,6 +47,7 @@ def _tidy(svg: str, prefix: str, says: str) -> str:
     for mark in (' id="', 'href="#', "url(#"):
         svg = svg.replace(mark, f"{mark}{prefix}-")
     svg = re.sub(r"font: ([^;\"']*px)[^;\"]*('[^;\"]*)?", r"font: \1 var(--type)", svg)
+    svg = re.sub(r"\d+\.\d{3,}", lambda m: f"{float(m.group()):.2f}", svg)  # of a point
     return _coloured(re.sub(r"\n\s*", "\n", svg))
 
 
