@@ -106,7 +106,7 @@ def load(folder: Path, warn: Callable[[str], None] = lambda sentence: None) -> C
     if found:
         raise CheckpointError(
             f"every checkpoint in {folder} is damaged ({len(found)} tried); the files are left as "
-            "they are, and a run without resume starts anew"
+            "they are, and without them the rounds are played from the first one"
         )
     return None
 

@@ -1,4 +1,4 @@
-"""What a user may be told in one sentence: bad input, and checkpoints that failed."""
+"""What a user may be told in one sentence: bad input, checkpoints and processes that failed."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -14,6 +14,10 @@ class InputError(ValueError):
 
 class CheckpointError(Exception):
     """One sentence on why a checkpoint cannot be written or read."""
+
+
+class WorkerError(Exception):
+    """One sentence on worker processes that died, and died again."""
 
 
 def require(holds: bool, field: str, value: Any, right: str) -> None:

@@ -12,7 +12,7 @@ from turnout.audit.replay import chosen, deal, write_replay
 from turnout.experiments.config import Config
 from turnout.experiments.read import read
 from turnout.experiments.run import run_experiment
-from turnout.experiments.world import settings
+from turnout.experiments.world import Settings
 from turnout.participation import excluded, load, markov
 
 
@@ -26,7 +26,7 @@ def found(clients: int = 30, absent: int = 0) -> Audit:
 def test_it_replays_the_log(tmp_path: Path) -> None:
     audited = found()
     config = read(write_replay(tmp_path, audited.history, audited.advice, None))
-    (setting, *_) = settings(config)
+    setting = Settings(config).of(config.run.seeds[0])
     rows = chosen(audited.history)
     mask = setting.world.participation.mask(120)
     assert (mask == audited.history.dense(rows).T).all()
@@ -57,7 +57,8 @@ def test_class_counts_are_dealt(tmp_path: Path) -> None:
     (tmp_path / "classes.csv").write_text("client,a,b,c\n" + "\n".join(lines) + "\n")
     audited = audit(audited.history, classes=tmp_path / "classes.csv")
     path = write_replay(tmp_path, audited.history, audited.advice, audited.classes)
-    (setting, *_) = settings(read(path))
+    config = read(path)
+    setting = Settings(config).of(config.run.seeds[0])
     world = setting.world
     assert world.clients == 12
     labels = world.train.targets.numpy()

@@ -15,8 +15,8 @@ from turnout.experiments.config import Config
 from turnout.experiments.keys import SUPPLIED, WRAPPERS
 from turnout.experiments.methods import SUPPLIED as OF_METHODS
 from turnout.experiments.options import options
+from turnout.experiments.plan import Cells
 from turnout.experiments.read import configure
-from turnout.experiments.run import cells
 from turnout.experiments.world import PARTITIONS, PROBLEMS, given_data
 from turnout.models import MODELS
 from turnout.participation import PROCESSES
@@ -64,7 +64,7 @@ def with_table(section: str, table: Any) -> dict[str, Any]:
 
 def begin(config: Config) -> None:
     """Everything that is checked before the first round."""
-    for cell in next(cells(config)):
+    for cell in Cells(config).of(config.run.seeds[0]):
         simulation_of(cell, config.run)
 
 

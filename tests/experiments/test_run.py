@@ -16,8 +16,9 @@ from turnout.errors import InputError
 from turnout.experiments.cells import participation_log, simulation_of
 from turnout.experiments.config import Config
 from turnout.experiments.directory import cell_folders, create
+from turnout.experiments.plan import Cells
 from turnout.experiments.read import configure, parse, read
-from turnout.experiments.run import Outcome, cells, run_experiment
+from turnout.experiments.run import Outcome, run_experiment
 from turnout.participation import load
 from turnout.simulator import simulate
 
@@ -60,7 +61,7 @@ def test_metrics_have_a_line_for_each_evaluated_round_and_no_times(outcome: Outc
 
 def test_the_files_say_what_simulate_says(outcome: Outcome) -> None:
     config = small("run.rounds=5")
-    (one,) = [c for seed in cells(config) for c in seed if (c.label, c.seed) == ("fedau", 1)]
+    (one,) = [cell for cell in Cells(config).of(1) if cell.label == "fedau"]
     run = simulate(one.algorithm, one.setting.world, one.setting.model, 5, seed=1, evaluate_every=2)
     assert lines(cell(outcome) / "metrics.jsonl") == json.loads(json.dumps(run.history))
     model = load_file(cell(outcome) / "model.safetensors")
@@ -88,19 +89,19 @@ def test_the_resolved_configuration_repeats_the_run(outcome: Outcome, tmp_path: 
 
 def test_the_participation_log_is_what_the_world_replays(outcome: Outcome) -> None:
     log = load(cell(outcome) / "participation.parquet")
-    (one,) = [c for seed in cells(small()) for c in seed if (c.label, c.seed) == ("fedau", 1)]
+    (one,) = [cell for cell in Cells(small()).of(1) if cell.label == "fedau"]
     assert (log.mask() == one.setting.world.participation.mask(5)).all()
 
 
 def test_nobody_is_asked_in_rounds_that_the_server_trains() -> None:
     config = small("algorithm.0.name=safari", "algorithm.0.q=0.0")
-    (one, *_) = next(iter(cells(config)))
+    (one, *_) = Cells(config).of(0)
     assert not participation_log(simulation_of(one, config.run), 6).mask(cohort=True).any()
 
 
 def test_the_class_table_says_who_was_seen_and_how_each_class_fares(outcome: Outcome) -> None:
     table = rows(cell(outcome) / "classes.csv")
-    (one,) = [c for seed in cells(small()) for c in seed if (c.label, c.seed) == ("fedau", 1)]
+    (one,) = [cell for cell in Cells(small()).of(1) if cell.label == "fedau"]
     world = one.setting.world
     assert [int(r["class"]) for r in table] == list(range(10))
     assert sum(int(row["samples"]) for row in table) == len(world.train)

@@ -8,12 +8,17 @@ from tests.experiments.worlds import small
 
 from turnout.errors import InputError
 from turnout.experiments.config import Config
-from turnout.experiments.world import Setting, absent_owners, settings
+from turnout.experiments.world import Setting, Settings, absent_owners
 from turnout.participation import class_rates
 
 
 def first(config: Config) -> Setting:
-    return next(settings(config))
+    return Settings(config).of(config.run.seeds[0])
+
+
+def both(config: Config) -> list[Setting]:
+    found = Settings(config)
+    return [found.of(seed) for seed in config.run.seeds]
 
 
 def labels_of(setting: Setting, client: int) -> set[int]:
@@ -23,16 +28,16 @@ def labels_of(setting: Setting, client: int) -> set[int]:
 
 
 def test_each_seed_has_its_own_data_and_participation_unless_these_are_fixed() -> None:
-    one, two = settings(small())
+    one, two = both(small())
     assert not np.array_equal(one.world.train.targets, two.world.train.targets)
     assert not np.array_equal(one.world.participation.mask(9), two.world.participation.mask(9))
-    one, two = settings(small("data.seed=5", "participation.seed=5"))
+    one, two = both(small("data.seed=5", "participation.seed=5"))
     assert np.array_equal(one.world.train.targets, two.world.train.targets)
     assert np.array_equal(one.world.participation.mask(9), two.world.participation.mask(9))
 
 
 def test_the_test_set_is_the_same_for_every_seed() -> None:
-    one, two = settings(small())
+    one, two = both(small())
     assert np.array_equal(one.world.test.inputs, two.world.test.inputs)
 
 

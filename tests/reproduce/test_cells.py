@@ -169,7 +169,7 @@ def test_two_processes_give_the_same(tmp_path) -> None:
     chosen = of()[:2]
     torch.set_num_threads(1)
     one = play_all(chosen, tmp_path / "one")
-    two = play_all(chosen, tmp_path / "two", workers=2)
+    two = play_all(chosen, tmp_path / "two", jobs=2)
     assert [p.record["metrics"] for p in one] == [p.record["metrics"] for p in two]
 
 

@@ -52,7 +52,7 @@ def test_an_item_has_parts() -> None:
         (["safari"], "item is missing"),
         (["safari", "table-1", "--scale", "huge"], "scale 'huge'"),
         (["safari", "table-1", "--seeds", "0"], "seeds is 0"),
-        (["safari", "table-1", "--workers", "0"], "workers is 0"),
+        (["safari", "table-1", "--jobs", "0"], "jobs is 0"),
     ],
 )
 def test_bad_input(arguments, field) -> None:

@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 import typer
 
-from turnout.errors import CheckpointError, InputError
+from turnout.errors import CheckpointError, InputError, WorkerError
 
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 
@@ -39,7 +39,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
         )
     except Interrupted as stopped:
         return _complain(f"stopped at {stopped}", INTERRUPTED)
-    except CheckpointError as error:
+    except (CheckpointError, WorkerError) as error:
         return _complain(str(error), FAILED)
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)

@@ -33,6 +33,9 @@ Changes = Annotated[
         "--set", metavar="KEY=VALUE", help="change a field, as in run.rounds=50; repeatable"
     ),
 ]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", metavar="N", help="processes; each plays a cell at a time")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="say nothing but errors")]
 AsJson = Annotated[bool, typer.Option("--json", help="print the summary as JSON")]
 
@@ -81,6 +84,7 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="go on with the run in --out where it was")
     ] = False,
+    jobs: Jobs = 1,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> int:
@@ -88,7 +92,7 @@ def run(
     from turnout.cli.run import execute
 
     given = [*(changes or []), *([f'run.engine="{engine}"'] if engine else [])]
-    return execute(file, given, out, quiet, as_json, resume)
+    return execute(file, given, out, quiet, as_json, resume, jobs)
 
 
 @app.command("list")

@@ -7,20 +7,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from turnout.cli.screen import stderr
 from turnout.evaluate import Metrics
-from turnout.experiments.cells import Cell
+from turnout.experiments.cells import Place
 from turnout.experiments.config import Config
+from turnout.experiments.methods import labels
 from turnout.experiments.run import Watch
 from turnout.simulator import Round
 
 
 @contextmanager
-def progress(config: Config, quiet: bool) -> Iterator[Watch | None]:
+def progress(config: Config, quiet: bool, jobs: int = 1) -> Iterator[Watch | None]:
     """Something to call after each round; None where nobody looks."""
     console = stderr()
     if quiet or not console.is_terminal:
         yield None
         return
-    rounds, cells = config.run.rounds, len(config.algorithm) * len(config.run.seeds)
+    rounds = config.run.rounds
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -31,17 +32,25 @@ def progress(config: Config, quiet: bool) -> Iterator[Watch | None]:
         console=console,
         transient=True,
     )
+    cells = [(label, seed) for seed in config.run.seeds for label in labels(config.algorithm)]
     with bar:
-        task = bar.add_task("starting", total=rounds * cells, note="")
-        place: dict[tuple[str, int], int] = {}
+        task = bar.add_task("starting", total=rounds * len(cells), note="")
+        heard: dict[int, int] = {}
 
-        def watch(cell: Cell, happened: Round, metrics: Metrics | None) -> None:
-            # By cells begun, not rounds played: a diverged cell leaves the rest of its rounds out.
-            begun = place.setdefault((cell.label, cell.seed), len(place))
+        def watch(cell: Place, happened: Round, metrics: Metrics | None) -> None:
+            # Cells begin in their order, and only the last so many can be at work: the others are
+            # over, also those that diverged early, or were done before this run was resumed.
+            number = cells.index((cell.label, cell.seed))
+            heard.pop(number, None)
+            heard[number] = happened.round + 1
+            working = list(heard)[-jobs:]
+            over = max(heard) + 1 - len(working)
             bar.update(
                 task,
-                completed=begun * rounds + happened.round + 1,
-                description=f"{cell.label}, seed {cell.seed} ({begun + 1} of {cells})",
+                completed=over * rounds + sum(heard[each] for each in working),
+                description=f"{cell.name} ({number + 1} of {len(cells)})"
+                if jobs == 1
+                else f"{len(working)} at work, {over} of {len(cells)} done",
             )
             if metrics is not None and "test_accuracy" in metrics:
                 bar.update(task, note=f"{100 * metrics['test_accuracy']:.1f} %")

@@ -25,12 +25,13 @@ def execute(
     quiet: bool,
     json: bool,
     resume: bool = False,
+    jobs: int = 1,
 ) -> int:
     """Run the experiment in `file` (or, with `resume`, go on with it in `out`); the exit code."""
     # So that "package.module:function" finds what lies beside the user, as with `python -m`.
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    outcome = _run(read(file, changes), out, quiet, json, resume)
+    outcome = _run(read(file, changes), out, quiet, json, resume, jobs)
     return _end(outcome, quiet)
 
 
@@ -47,10 +48,10 @@ def demonstrate(out: Path | None, changes: Sequence[str], quiet: bool, json: boo
 
 
 def _run(
-    config: Config, out: Path | None, quiet: bool, json: bool, resume: bool = False
+    config: Config, out: Path | None, quiet: bool, json: bool, resume: bool = False, jobs: int = 1
 ) -> Outcome:
-    with progress(config, quiet or json) as watch, interruptible() as asked:
-        outcome = run_experiment(config, out, watch, asked, resume)
+    with progress(config, quiet or json, jobs) as watch, interruptible() as asked:
+        outcome = run_experiment(config, out, watch, asked, resume, jobs)
     report = _report(outcome)
     if json:
         said = {

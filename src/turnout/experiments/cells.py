@@ -23,6 +23,7 @@ from turnout.experiments.config import RunSection
 from turnout.experiments.files import json_line, json_text, lines, replace, settle, write
 from turnout.experiments.heavy import Heavy
 from turnout.experiments.interrupt import Asked, Interrupted
+from turnout.experiments.lock import locked
 from turnout.experiments.pace import Pace
 from turnout.experiments.world import Setting
 from turnout.participation import Log, export
@@ -47,8 +48,22 @@ CHECKPOINTS = "checkpoints"
 Watch = Callable[[Round, Metrics | None], None]
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+PATIENCE = 30.0
+"""Seconds to wait for the last worker process of a run that was killed."""
 LOG_ENTRIES = 1_000_000_000
 """Participation is replayed for the log up to so many rounds × clients, then cut off."""
+
+
+class Place(NamedTuple):
+    """Which cell it is, and where it is kept."""
+
+    label: str
+    seed: int
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.label}, seed {self.seed}"
 
 
 class Cell(NamedTuple):
@@ -57,6 +72,10 @@ class Cell(NamedTuple):
     seed: int
     setting: Setting
     folder: Path
+
+    @property
+    def place(self) -> Place:
+        return Place(self.label, self.seed, self.folder)
 
 
 def simulation_of(cell: Cell, run: RunSection, engine: str | None = None) -> Simulation:
@@ -80,27 +99,34 @@ def run_cell(
     checkpoint, to the same metrics and the same model as if nothing had happened. When it is
     `asked` to stop, the round is finished and kept, and the cell is `Interrupted`.
     """
-    if resume and _status_of(cell.folder) in ("done", "diverged"):
-        return
+    cell.folder.mkdir(parents=True, exist_ok=True)
+    with locked(cell.folder, PATIENCE):
+        if not (resume and _status_of(cell.folder) in ("done", "diverged")):
+            _play(cell, run, watch, asked, resume)
+
+
+def _play(
+    cell: Cell, run: RunSection, watch: Watch | None, asked: Asked | None, resume: bool
+) -> None:
     found = checkpoint.load(cell.folder / CHECKPOINTS, log.warning) if resume else None
-    # The engine that was chosen then: another one would differ in the last bits.
-    simulation = simulation_of(cell, run, found.notes["engine"] if found else None)
-    engine = type(simulation.engine).__name__.lower()
+    at: dict[str, Any] = found.notes if found else {}
+    # With the engine and the threads of then: others would differ in the last bits.
+    torch.set_num_threads(at.get("threads", torch.get_num_threads()))
+    simulation = simulation_of(cell, run, at.get("engine"))
+    engine = simulation.chosen.name
     progress = restore(simulation, found.tree) if found else begin(simulation)
     cadence = Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, run.rounds)
     evaluator = simulation.evaluator(run.client_samples)
-    cell.folder.mkdir(parents=True, exist_ok=True)
     about = {"algorithm": cell.label, "method": repr(cell.algorithm), "seed": cell.seed}
     about |= {"engine": engine, "memory": cell.algorithm.memory is not None, "rounds": run.rounds}
     about |= {"costs": costs(cell.algorithm, progress.server)._asdict()}
     _status(cell, about, "running", progress.server.round)
-    at: dict[str, Any] = found.notes if found else {}
     seconds, evaluating = at.get("seconds", 0.0), at.get("evaluating", 0.0)
     last, diverged, pace, heavy = (
         progress.server.x,
         None,
         Pace(run.checkpoint_seconds),
-        Heavy(f"{cell.label}, seed {cell.seed}"),
+        Heavy(cell.place.name),
     )
     with (
         lines(cell.folder / "metrics.jsonl", at.get("metrics", 0)) as metrics_file,
@@ -114,6 +140,7 @@ def run_cell(
                 "seconds": seconds,
                 "evaluating": evaluating,
                 "engine": engine,
+                "threads": torch.get_num_threads(),
             }
             folder, done = cell.folder / CHECKPOINTS, progress.server.round
             tables = client_tables(simulation)
@@ -122,7 +149,7 @@ def run_cell(
         while progress.server.round < run.rounds:
             if asked is not None and asked.stop:
                 keep()
-                raise Interrupted(f"{cell.label}, seed {cell.seed}, round {progress.server.round}")
+                raise Interrupted(f"{cell.place.name}, round {progress.server.round}")
             if pace.due():
                 pace.keep(keep)
             began = perf_counter()

@@ -1,28 +1,28 @@
 """An experiment from its configuration to its run directory."""
 
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
+from turnout.errors import WorkerError, require
 from turnout.evaluate import Metrics
-from turnout.experiments.cells import Cell, run_cell, simulation_of
+from turnout.experiments import jobs as processes
+from turnout.experiments.cells import Place, run_cell, simulation_of
 from turnout.experiments.config import Config
-from turnout.experiments.directory import CONFIG, cell_folders, create, describe, reopen
+from turnout.experiments.directory import CONFIG, create, describe, reopen
 from turnout.experiments.files import json_text, write
 from turnout.experiments.interrupt import Asked, Interrupted
 from turnout.experiments.lock import locked
-from turnout.experiments.methods import algorithm, methods
+from turnout.experiments.plan import Cells
 from turnout.experiments.resolved import resolved
 from turnout.experiments.results import Results, read_results
 from turnout.experiments.summary import Summary, as_json, summarise
 from turnout.experiments.table import as_csv, markdown
-from turnout.experiments.world import settings
 from turnout.simulator import Round
 
-Watch = Callable[[Cell, Round, Metrics | None], None]
+Watch = Callable[[Place, Round, Metrics | None], None]
 
 
 class Outcome(NamedTuple):
@@ -48,49 +48,50 @@ def run_experiment(
     watch: Watch | None = None,
     asked: Asked | None = None,
     resume: bool = False,
+    jobs: int = 1,
 ) -> Outcome:
     """Run every cell and write everything; a diverging cell does not stop the others.
 
     Nothing is written before the first seed's cells have all been found to be sound. With `resume`
-    the run directory `out` goes on where it was, or begins if it has not.
+    the run directory `out` goes on where it was, or begins if it has not. Up to `jobs` cells are
+    played side by side, each in a process; what comes out does not depend on it.
     """
+    require(jobs >= 1, "jobs", jobs, "at least 1")
     if config.run.threads is not None:
         torch.set_num_threads(config.run.threads)
-    worlds = cells(config)
-    first = next(worlds)  # a configuration has at least one seed
-    for cell in first:
+    built = Cells(config)
+    for cell in built.of(config.run.seeds[0]):
         simulation_of(cell, config.run)
     table = resolved(config)
     folder = reopen(out, table) if resume else create(out, config.run.name)
     with locked(folder):
         if not (folder / CONFIG).exists():
             describe(folder, table)
-        for cell in chain(first, chain.from_iterable(worlds)):
-            placed = cell._replace(folder=folder / cell.folder)
-            try:
-                run_cell(placed, config.run, _told(placed, watch), asked, resume)
-            except Interrupted as stopped:
-                again = f"turnout run {folder / CONFIG} --out {folder} --resume"
-                raise Interrupted(f"{stopped}; all is kept, and this goes on: {again}") from None
+        work = _Playing(built, folder, resume)
+        try:
+            for _ in processes.play(work, built.places(), jobs, watch, asked):
+                pass
+        except (Interrupted, WorkerError) as stopped:
+            again = f"turnout run {folder / CONFIG} --out {folder} --resume"
+            sentence = f"{stopped}; all is kept, and this goes on: {again}"
+            raise type(stopped)(sentence) from None
         return finish(folder, config.run.plots)
 
 
-def cells(config: Config) -> Iterator[list[Cell]]:
-    """The cells of each seed in turn; folders are relative to the run directory."""
-    made = methods(config)
-    folders = cell_folders(made)
-    for seed, world in zip(config.run.seeds, settings(config), strict=True):
-        rates = world.world.participation.rates
-        yield [
-            Cell(label, algorithm(method, rates), seed, world, folders[label] / f"seed-{seed}")
-            for label, method in made.items()
-        ]
+class _Playing(NamedTuple):
+    """What is done with a cell: the work of `experiments.jobs`."""
 
+    cells: Cells
+    folder: Path
+    resume: bool
 
-def _told(cell: Cell, watch: Watch | None) -> Callable[[Round, Metrics | None], None] | None:
-    if watch is None:
-        return None
-    return lambda happened, metrics: watch(cell, happened, metrics)
+    def name(self, place: Place) -> str:
+        return place.name
+
+    def play(self, place: Place, tell: processes.Tell, asked: Asked, again: bool) -> None:
+        (cell,) = [cell for cell in self.cells.of(place.seed) if cell.label == place.label]
+        placed = cell._replace(folder=self.folder / place.folder)
+        run_cell(placed, self.cells.config.run, tell, asked, self.resume or again)
 
 
 def finish(folder: Path, plots: bool = True) -> Outcome:

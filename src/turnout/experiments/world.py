@@ -76,14 +76,18 @@ def given_data(section: DataSection, seed: int) -> Given:
         return _problem(section, seed) if section.name in PROBLEMS else _data_set(section)
 
 
-def settings(config: Config) -> Iterator[Setting]:
-    """The setting of each seed of the run, one after the other; data sets are loaded once."""
-    data = None
-    for seed in config.run.seeds:
-        own = seed if config.data.seed is None else config.data.seed
-        if data is None or config.data.name in PROBLEMS:
-            data = given_data(config.data, own)
-        yield setting(config, seed, data)
+class Settings:
+    """The setting of each seed of the run, built when it is asked for; a data set is loaded once."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._given: Given | None = None
+
+    def of(self, seed: int) -> Setting:
+        data = self.config.data
+        if self._given is None or data.name in PROBLEMS:
+            self._given = given_data(data, seed if data.seed is None else data.seed)
+        return setting(self.config, seed, self._given)
 
 
 def setting(config: Config, seed: int, given: Given) -> Setting:

@@ -5,10 +5,13 @@ still the same, unless `trust` says that the code has changed in nothing that ma
 """
 
 import json
+import math
 import shutil
 from pathlib import Path
 
 from turnout.experiments.files import write
+from turnout.experiments.interrupt import Asked
+from turnout.experiments.lock import locked
 from turnout.reproduce.grid import Cell
 from turnout.reproduce.play import Record, Tell, line, play
 from turnout.reproduce.source import fingerprint
@@ -29,19 +32,28 @@ def kept(cell: Cell, folder: Path) -> Record | None:
     return record
 
 
-def obtain(cell: Cell, folder: Path, tell: Tell | None = None, trust: bool = False) -> Record:
-    """The cell's record, played now if need be."""
+def obtain(
+    cell: Cell,
+    folder: Path,
+    tell: Tell | None = None,
+    trust: bool = False,
+    asked: Asked | None = None,
+) -> Record:
+    """The cell's record, played now if need be; if another process is at it, what that one finds."""
     known = recall(cell, folder, trust)
     if known is not None:
         return known
-    folder.mkdir(parents=True, exist_ok=True)
     if cell.after is not None:
-        obtain(cell.after, folder, tell, trust)
+        obtain(cell.after, folder, tell, trust, asked)
     code = fingerprint(cell)
     # What other code has begun, this code does not finish.
     place = folder / f"{cell.key}-{code}.partial"
-    record = {**play(cell, folder, place, tell), "code": code}
-    write(folder / f"{cell.key}.json", line(record))
-    for each in folder.glob(f"{cell.key}*.partial"):
-        shutil.rmtree(each, ignore_errors=True)
+    place.mkdir(parents=True, exist_ok=True)
+    with locked(place, patience=math.inf):
+        record = recall(cell, folder, trust)
+        if record is None:
+            record = {**play(cell, folder, place, tell, asked), "code": code}
+            write(folder / f"{cell.key}.json", line(record))
+        for each in folder.glob(f"{cell.key}*.partial"):
+            shutil.rmtree(each, ignore_errors=True)
     return record

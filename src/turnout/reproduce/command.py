@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from turnout.errors import InputError, choose, require
+from turnout.experiments.interrupt import interruptible
 from turnout.reproduce.item import SCALES, catalogue, find, read_item
 from turnout.reproduce.kinds import reproduce as make
 from turnout.reproduce.report import keep, plain
@@ -31,7 +32,9 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="where results and finished cells are kept")] = Path(
         "runs/reproduce"
     ),
-    workers: Annotated[int, typer.Option(help="processes; each trains one cell at a time")] = 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="processes; each plays a cell at a time")
+    ] = 1,
     trust: Annotated[
         bool, typer.Option("--trust", help="take results of code that has changed since, too")
     ] = False,
@@ -52,13 +55,15 @@ def reproduce(
         )
     choose("scale", scale, SCALES)
     require(seeds is None or seeds >= 1, "seeds", seeds, "at least 1")
-    require(workers >= 1, "workers", workers, "at least 1")
+    require(jobs >= 1, "jobs", jobs, "at least 1")
     found = find(paper, item)
     for each in found:
         if show:
             typer.echo(catalogue()[paper][each.name].read_text(encoding="utf-8"))
             continue
-        report = make(Request(each, scale, seeds, out / "cells", workers, _say, _pulse(), trust))
+        request = Request(each, scale, seeds, out / "cells", jobs, _say, _pulse(), trust)
+        with interruptible() as asked:
+            report = make(request._replace(asked=asked))
         typer.echo("\n" + plain(report))
         for path in keep(report, out / paper):
             typer.echo(f"  {path}")
@@ -81,11 +86,11 @@ def contents() -> str:
 
 def _say(told: Told) -> None:
     """One line a cell: what it came to, how many are done, and when the last will be."""
-    record, where = told.record, " · ".join(told.cell.point.values())
+    record = told.record
     accuracy = record["metrics"][-1].get("test_accuracy") if record["metrics"] else None
     came = record["status"] if accuracy is None else f"{100 * accuracy:.1f} %"
     print(  # noqa: T201 (progress, beside the results on standard output)
-        f"{told.done}/{told.total}  {where}, seed {told.cell.seed}: {came} after "
+        f"{told.done}/{told.total}  {told.cell.name}: {came} after "
         f"{record['seconds'] + record['evaluating']:.0f} s; {_duration(told.left)} left",
         file=sys.stderr,
         flush=True,

@@ -37,6 +37,10 @@ class Cell(NamedTuple):
         return blake2b(json_line(content(self)).encode(), digest_size=12).hexdigest()
 
     @property
+    def name(self) -> str:
+        return f"{' · '.join(self.point.values())}, seed {self.seed}"
+
+    @property
     def rounds(self) -> int:
         return self.config.run.rounds
 

@@ -1,12 +1,13 @@
 """Play one cell from its configuration to a record: a plain value, which the cache keeps."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +19,9 @@ from turnout.experiments.cells import DTYPES
 from turnout.experiments.config import Config, DataSection
 from turnout.experiments.directory import versions
 from turnout.experiments.files import json_line, write
+from turnout.experiments.interrupt import Asked, Interrupted
 from turnout.experiments.methods import algorithm, methods
+from turnout.experiments.pace import Pace
 from turnout.experiments.world import PROBLEMS, Given, given_data, setting
 from turnout.reproduce.grid import Cell, content
 from turnout.reproduce.item import METHOD, WARM_UP
@@ -30,26 +33,21 @@ from turnout.simulator import (
     advance,
     begin,
     client_table,
+    client_tables,
     measure,
     restore,
 )
+
+log = logging.getLogger("turnout")
 
 Record = dict[str, Any]
 Tell = Callable[[int, int], None]
 """(rounds done, of so many)"""
 
-SAVE_EVERY = 120.0
+SAVE_EVERY = 30.0
 """Seconds between checkpoints of a cell that takes longer than that."""
 _SMALL = 8
 """Models of so few numbers are recorded whole: the path is what is looked at."""
-
-
-class Playing(NamedTuple):
-    """What moves while a cell is played, beside the simulation's own progress."""
-
-    metrics: list[Metrics]
-    seconds: float
-    evaluating: float
 
 
 @lru_cache(maxsize=1)
@@ -82,22 +80,41 @@ def simulation_of(config: Config) -> Simulation:
     return Simulation.of(built, world, model, seed, run.engine, DTYPES[run.dtype], augment)
 
 
-def play(cell: Cell, folder: Path, place: Path, tell: Tell | None = None) -> Record:
+def play(
+    cell: Cell, folder: Path, place: Path, tell: Tell | None = None, asked: Asked | None = None
+) -> Record:
     """Play the cell, or what is left of it; its model is kept beside the record, as a start.
 
     Checkpoints go to `place`.
     """
+    found = checkpoint.load(place, log.warning)
+    at: dict[str, Any] = found.notes if found else {}
+    # With the threads of then: they decide about last bits.
+    torch.set_num_threads(at.get("threads", torch.get_num_threads()))
     simulation = simulation_of(cell.config)
+    progress = restore(simulation, found.tree) if found else _started(simulation, cell, folder)
     run, first = cell.config.run, 0 if cell.after is None else cell.after.rounds
     last = first + run.rounds
     cadence = Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, last)
     evaluator = simulation.evaluator(run.client_samples)
-    progress, playing = _resumed(simulation, place) or (_started(simulation, cell, folder), None)
-    metrics, seconds, evaluating = playing or Playing([], 0.0, 0.0)
+    metrics: list[Metrics] = at.get("metrics", [])
+    seconds, evaluating = at.get("seconds", 0.0), at.get("evaluating", 0.0)
     if not metrics and simulation.training.layout.size <= _SMALL:
         metrics.append({"round": first, "x": progress.server.x.tolist()})
-    last_good, status, saved = progress.server.x, "done", perf_counter()
+    last_good, status, pace = progress.server.x, "done", Pace(SAVE_EVERY)
+
+    def keep() -> None:
+        notes = {"metrics": metrics, "seconds": seconds, "evaluating": evaluating}
+        notes |= {"threads": torch.get_num_threads()}
+        tables = client_tables(simulation)
+        checkpoint.save(place, progress.server.round, progress, notes, progress.delivered, tables)
+
     while progress.server.round < last:
+        if asked is not None and asked.stop:
+            keep()
+            raise Interrupted(f"{cell.name}, round {progress.server.round}")
+        if pace.due():
+            pace.keep(keep)
         began = perf_counter()
         try:
             happened = advance(simulation, progress)
@@ -106,19 +123,15 @@ def play(cell: Cell, folder: Path, place: Path, tell: Tell | None = None) -> Rec
             break
         trained = perf_counter()
         last_good = progress.server.x
-        found = measure(evaluator, cadence, progress, happened)
-        if found is not None:
+        scores = measure(evaluator, cadence, progress, happened)
+        if scores is not None:
             if simulation.training.layout.size <= _SMALL:
-                found["x"] = last_good.tolist()
-            metrics.append(found)
+                scores["x"] = last_good.tolist()
+            metrics.append(scores)
         seconds += trained - began
         evaluating += perf_counter() - trained
         if tell is not None:
             tell(progress.server.round - first, run.rounds)
-        if perf_counter() - saved > SAVE_EVERY:
-            notes = {"metrics": metrics, "seconds": seconds, "evaluating": evaluating}
-            checkpoint.save(place, progress.server.round, progress, notes)
-            saved = perf_counter()
     record = _record(cell, simulation, evaluator, progress, last_good)
     record |= {"status": status, "round": progress.server.round, "metrics": metrics}
     record |= {"seconds": seconds, "evaluating": evaluating}
@@ -142,13 +155,6 @@ def _started(simulation: Simulation, cell: Cell, folder: Path) -> Progress:
         _, progress.presence = simulation.world.participation.step(progress.presence, t)
     progress.server = replace(progress.server, round=rounds, client_round=rounds)
     return progress
-
-
-def _resumed(simulation: Simulation, place: Path) -> tuple[Progress, Playing] | None:
-    found = checkpoint.load(place) if place.is_dir() else None
-    if found is None:
-        return None
-    return restore(simulation, found.tree), Playing(**found.notes)
 
 
 def _record(

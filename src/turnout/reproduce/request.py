@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from turnout.experiments.interrupt import Asked
 from turnout.reproduce.grid import Cell, cells
 from turnout.reproduce.item import Item
 from turnout.reproduce.play import Tell
@@ -16,11 +17,12 @@ class Request(NamedTuple):
     seeds: int | None
     folder: Path
     """Where cells are kept."""
-    workers: int = 1
+    jobs: int = 1
     told: Callable[[Told], None] | None = None
     tell: Tell | None = None
     trust: bool = False
     """Whether results count that were made by code which has changed since."""
+    asked: Asked | None = None
 
     @property
     def command(self) -> str:
@@ -31,4 +33,6 @@ class Request(NamedTuple):
         """The results of these cells; of all of the item's, unless given."""
         if chosen is None:
             chosen = cells(self.item, self.scale, self.seeds)
-        return play_all(chosen, self.folder, self.workers, self.told, self.tell, self.trust)
+        return play_all(
+            chosen, self.folder, self.jobs, self.told, self.tell, self.trust, self.asked
+        )

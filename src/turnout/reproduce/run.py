@@ -1,15 +1,14 @@
 """Play all cells of an item: what is known is read, the rest is played, and progress is told."""
 
 import logging
-import multiprocessing
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-import torch
-
+from turnout.errors import WorkerError
+from turnout.experiments import jobs as processes
+from turnout.experiments.interrupt import Asked, Interrupted
 from turnout.reproduce.cache import kept, obtain, recall
 from turnout.reproduce.grid import Cell, Labels
 from turnout.reproduce.play import Record, Tell
@@ -39,10 +38,11 @@ class Told(NamedTuple):
 def play_all(
     cells: list[Cell],
     folder: Path,
-    workers: int = 1,
+    jobs: int = 1,
     told: Callable[[Told], None] | None = None,
     tell: Tell | None = None,
     trust: bool = False,
+    asked: Asked | None = None,
 ) -> list[Played]:
     """Results of all cells, in their order; `trust` takes those that other code has made."""
     found = {cell.key: recall(cell, folder, trust) for cell in cells}
@@ -60,13 +60,23 @@ def play_all(
     rounds = {cell.key: cell.rounds for cell in [*starts.values(), *missing]}
     total, began, played = len(rounds) + len(found) - len(missing), perf_counter(), 0
     done = total - len(rounds)
+
+    def pulse(cell: Cell, *where: int) -> None:
+        if tell is not None:
+            tell(*where)
+
     for stage in (list(starts.values()), missing):
-        for cell, record in _each(stage, folder, workers, tell, trust):
-            found[cell.key] = record
-            done, played = done + 1, played + rounds.pop(cell.key)
-            left = (perf_counter() - began) / played * sum(rounds.values())
-            if told is not None:
-                told(Told(cell, record, done, total, left))
+        work = _Playing(folder, trust)
+        try:
+            for cell, record in processes.play(work, stage, jobs, pulse, asked):
+                found[cell.key] = record
+                done, played = done + 1, played + rounds.pop(cell.key)
+                left = (perf_counter() - began) / played * sum(rounds.values())
+                if told is not None:
+                    told(Told(cell, record, done, total, left))
+        except (Interrupted, WorkerError) as stopped:
+            sentence = f"{stopped}; all is kept, and the same command goes on with it"
+            raise type(stopped)(sentence) from None
     return [Played(cell.point, cell.seed, _known(found[cell.key])) for cell in cells]
 
 
@@ -75,20 +85,14 @@ def _known(record: Record | None) -> Record:
     return record
 
 
-def _each(
-    cells: Iterable[Cell], folder: Path, workers: int, tell: Tell | None, trust: bool
-) -> Iterator[tuple[Cell, Record]]:
-    if workers == 1:
-        for cell in cells:
-            yield cell, obtain(cell, folder, tell, trust)
-        return
-    threads = max(1, torch.get_num_threads() // workers)
-    spawn = multiprocessing.get_context("spawn")  # a forked torch may hang
-    with ProcessPoolExecutor(workers, spawn, torch.set_num_threads, (threads,)) as pool:
-        jobs = {pool.submit(obtain, cell, folder, None, trust): cell for cell in cells}
-        try:
-            for job in as_completed(jobs):
-                yield jobs[job], job.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+class _Playing(NamedTuple):
+    """What is done with a cell: the work of `experiments.jobs`."""
+
+    folder: Path
+    trust: bool
+
+    def name(self, cell: Cell) -> str:
+        return cell.name
+
+    def play(self, cell: Cell, tell: processes.Tell, asked: Asked, again: bool) -> Record:
+        return obtain(cell, self.folder, tell, self.trust, asked)
