@@ -50,7 +50,7 @@ class Squares(NamedTuple):
         return task**2
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_each_task_with_what_came_of_it(jobs: int, caplog: pytest.LogCaptureFixture) -> None:
     told: list[tuple[Any, ...]] = []
     found = list(play(Squares(), [3, 4, 5], jobs, lambda *what: told.append(what)))
@@ -87,6 +87,7 @@ def test_what_cannot_be_sent_is_told() -> None:
     assert "Unsendable: 1 and 2" in str(error)
 
 
+@pytest.mark.slow
 def test_asked_to_stop_all_say_how_far_they_are() -> None:
     asked = Asked()
 
