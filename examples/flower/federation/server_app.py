@@ -32,6 +32,7 @@ def main(grid: Grid, context: Context) -> None:
         rules=Rules(
             deadline=float(config["deadline"]),
             quorum=quorum if quorum < 1 else None,
+            late_rounds=int(config["late_rounds"]),
             start_with=population,
         ),
         seed=seed,

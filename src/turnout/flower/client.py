@@ -30,9 +30,9 @@ from turnout.flower.answers import (
 from turnout.flower.history import own_weight
 from turnout.flower.messages import Reply
 from turnout.flower.naming import Naming, stable_name
-from turnout.flower.packing import tensors
 from turnout.models import Model
 from turnout.participation.always import always
+from turnout.parts.local import Tensors
 from turnout.world import World
 
 LoadData = Callable[[Context], Pool | tuple[Pool, Pool]]
@@ -61,8 +61,8 @@ def client_app(
     answer_greetings(app, name)
 
     def work(content: RecordDict, context: Context) -> Reply:
-        ticket, means = messages.read_order(content)
-        module, x = _receive(model, content)
+        ticket, named, means = messages.read_order(content)
+        module, x = _receive(model, named)
         chosen = choose(algorithm, context)
         vectors = recall_vectors(chosen, context, ticket, x)
         if vectors is None:
@@ -83,7 +83,7 @@ def client_app(
 
     @app.evaluate()
     def evaluate(message: Message, context: Context) -> Message:
-        module, x = _receive(model, message.content)
+        module, x = _receive(model, messages.read_model(message.content))
         _, pool = _pools(load_data(context))
         world = World(pool, _alone(0, len(pool)), pool, always(1))
         scores = Evaluator(world, module, Layout.of(module.module), x.dtype).test(x)
@@ -104,9 +104,8 @@ def _alone(row: int, samples: int) -> NDArray[np.int64]:
     return offsets
 
 
-def _receive(model: Model, content: RecordDict) -> tuple[Model, Tensor]:
+def _receive(model: Model, named: Tensors) -> tuple[Model, Tensor]:
     """The model with its frozen parts as the server sent them, and the vector that is trained."""
-    named = tensors(content.array_records["arrays"])
     module = deepcopy(model.module)
     layout = Layout.of(module)
     x = layout.flatten(named)

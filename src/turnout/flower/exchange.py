@@ -117,6 +117,8 @@ class Exchange:
             if now >= until or (complete and now >= soonest):
                 break
             self.mail.pause(opened, soonest if complete else until)
+        if not complete:
+            self._poll(happened, self.rules.grace)
         why = "did not answer before the deadline" if now >= until else "was not waited for"
         self.federation.unanswered(happened.asked.values(), happened, why)
 
@@ -129,11 +131,11 @@ class Exchange:
     ) -> None:
         """Take in the sum of what those send who stay to the end."""
         deadline = self.rules.deadline
-        total = aggregate(settings, self.grid, self.clock, letters, opened, deadline)
-        if total is not None:
-            self.federation.take_sum(total, happened, self.clock.wall())
+        form = self.federation.form(ask for _, ask in letters)
+        total = aggregate(settings, self.grid, self.clock, letters, opened, deadline, form)
+        self.federation.take_sum(total, happened, self.clock.wall())
         why = "is in no sum: " + (
-            "too few clients stayed to the end" if total is None else "it left before the end"
+            "it left before the end" if total.of else "too few clients stayed to the end"
         )
         self.federation.unanswered(happened.asked.values(), happened, why)
         left = opened + self.rules.min_round - self.clock.now()
@@ -149,7 +151,9 @@ class Exchange:
     def survey(self, requests: Sequence[Message]) -> list[Message]:
         """What comes back of them before the deadline."""
         until = self.clock.now() + self.rules.deadline
-        return Mail[None](self.grid, self.clock).exchange([(m, None) for m in requests], until)
+        letters = [(message, None) for message in requests]
+        answers = Mail[None](self.grid, self.clock).exchange(letters, until)
+        return [answer for _, answer in answers]
 
     def drop_stale(self, round: int) -> None:
         """Forget orders whose answers would no longer be taken in the coming `round`."""
@@ -172,8 +176,8 @@ class Exchange:
             if isinstance(note, Greeting):
                 self.nodes.missed(note)
 
-    def _poll(self, happened: Happened | None) -> None:
-        for note, answer in self.mail.poll():
+    def _poll(self, happened: Happened | None, patience: float = 1.0) -> None:
+        for note, answer in self.mail.poll(patience):
             if isinstance(note, Greeting):
                 self.nodes.answer(note, answer)
             elif happened is not None:

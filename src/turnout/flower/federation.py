@@ -19,7 +19,8 @@ from turnout.flower.privacy import Privacy
 from turnout.flower.progress import Progress, forget, grow
 from turnout.flower.roster import Roster
 from turnout.flower.secure import Sum
-from turnout.flower.validate import Expected, FailedError, LostError, RefusedError, examine, vouch
+from turnout.flower.secure_answers import Form
+from turnout.flower.validate import Expected, FailedError, LostError, RefusedError, examine
 from turnout.participation.process import Attendance, Participation
 
 LOG = logging.getLogger("flwr.turnout")
@@ -127,30 +128,27 @@ class Federation:
 
     def take_sum(self, total: Sum, happened: Happened, at: float) -> None:
         """Take in the sum of many uploads, of which nobody has seen any."""
-        expected, taken = self._expected, []
-        for ask, words in total.of:
-            try:
-                vouch(words, ask.claim, ask.ticket)
-            except RefusedError as refusal:
-                happened.lost |= isinstance(refusal, LostError)
-                self._refuse(ask, refusal, happened, at)
-            else:
-                taken.append(ask)
+        for ask, refusal in total.refused:
+            happened.lost |= isinstance(refusal, LostError)
+            self._refuse(ask, refusal, happened, at)
+        if not total.of:
+            return
+        expected, taken = self._expected, [ask for ask, _ in total.of]
         update, *changes = (vector.to(expected.x) for vector in total.vectors)
-        names = sorted(expected.changes)
-        if len(changes) != len(names) or update.shape != expected.x.shape:
-            for ask in taken:
-                self._refuse(ask, RefusedError("a sum of other vectors"), happened, at)
-            return
-        if not taken:
-            return
-        named = {name: change[None] for name, change in zip(names, changes, strict=True)}
+        named = zip(sorted(expected.changes), changes, strict=True)
         weights = np.array([ask.ticket.weight for ask in taken])
-        self._absorb(taken, protocol.Upload(update[None], weights, named))
+        upload = protocol.Upload(update[None], weights, {n: change[None] for n, change in named})
+        self._absorb(taken, upload)
         happened.cut += sum(words.cut for _, words in total.of)
         for ask in taken:
             happened.taken.append(ask)
             happened.note(ask, "delivered", at, delivered=True)
+
+    def form(self, asked: Iterable[Ask]) -> Form:
+        """What uploads look like that nobody may look at."""
+        expected = self._expected
+        nodes = frozenset(ask.node for ask in asked)
+        return Form(nodes, 1 + len(expected.changes), len(expected.x))
 
     def _absorb(self, asks: Sequence[Ask], upload: protocol.Upload) -> None:
         progress, rows = self.progress, np.array([ask.row for ask in asks])

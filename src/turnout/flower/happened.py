@@ -65,7 +65,8 @@ class Happened:
 
     def metrics(self) -> MetricRecord:
         weights = [ask.ticket.weight for ask in self.taken]
-        out = MetricRecord(
+        out = mean_metrics(self.reported)  # first, so that no client can speak for the server
+        out.update(
             {
                 "asked": len(self.asked),
                 "delivered": len(self.taken),
@@ -80,7 +81,6 @@ class Happened:
             out["secure-cut"] = self.cut
         for sentence in self.refused:
             out[f"refused: {sentence}"] = 1
-        out.update(mean_metrics(self.reported))
         return out
 
 
@@ -88,12 +88,24 @@ def mean_metrics(reported: Iterable[MetricRecord]) -> MetricRecord:
     """Means over clients of the finite numbers that they report, by their number of examples."""
     sums: dict[str, list[float]] = {}
     for metrics in reported:
-        examples = metrics.get("num-examples", 1)
-        share = float(examples) if isinstance(examples, int | float) else 1.0
+        share = _finite(metrics.get("num-examples", 1))
         for name, value in metrics.items():
-            if name == "num-examples" or not isinstance(value, int | float) or not isfinite(value):
+            number = _finite(value)
+            if name == "num-examples" or number is None or share is None or share <= 0:
                 continue
             total = sums.setdefault(name, [0.0, 0.0])
-            total[0] += share * value
+            total[0] += share * number
             total[1] += share
-    return MetricRecord({name: total / count for name, (total, count) in sums.items() if count})
+    means = {name: total / count for name, (total, count) in sums.items()}
+    return MetricRecord({name: mean for name, mean in means.items() if isfinite(mean)})
+
+
+def _finite(value: object) -> float | None:
+    """The number, where it is one that a mean can be made of."""
+    if not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if isfinite(number) else None

@@ -5,6 +5,7 @@ expects them; what turnout adds stands under "turnout" and "turnout.means". A re
 vectors, flat, under "update" and its metrics under "metrics".
 """
 
+from math import isfinite
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -12,8 +13,10 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricReco
 from torch import Tensor
 
 from turnout.algorithm import Algorithm
+from turnout.errors import InputError
 from turnout.flower.kept import Word
 from turnout.flower.packing import record, tensors
+from turnout.flower.words import as_name, one_line
 from turnout.parts.local import Tensors
 from turnout.round import MEMORY, Broadcast
 
@@ -79,11 +82,39 @@ def order(
     return content
 
 
-def read_order(content: RecordDict) -> tuple[Ticket, Tensors]:
-    """The ticket, and what the server knows of vectors that clients keep."""
-    own = content.config_records[_OWN]
-    ticket = Ticket(**{name: cast(float, own[name]) for name in Ticket._fields})  # type: ignore[arg-type]
-    return ticket, tensors(means_of(content))
+class Order(NamedTuple):
+    """A round's order as a client reads it."""
+
+    ticket: Ticket
+    named: Tensors
+    """The model: tensors by their names."""
+    means: Tensors
+    """What the server knows of vectors that clients keep."""
+
+
+def read_order(content: RecordDict) -> Order:
+    """The order in a message's content; an `InputError` where there is none that makes sense."""
+    try:
+        own = content.config_records[_OWN]
+        numbers = {name: _number(own[name], of) for name, of in Ticket.__annotations__.items()}
+        ticket = Ticket(**numbers)  # type: ignore[arg-type]
+        return Order(ticket, read_model(content), tensors(means_of(content)))
+    except Exception as error:  # whatever a stranger's records can do to a parser
+        raise InputError(
+            f"this is no order of turnout.flower.Strategy ({type(error).__name__}: "
+            f"{one_line(error)}); the server must run one, of the same version of turnout"
+        ) from None
+
+
+def read_model(content: RecordDict) -> Tensors:
+    """The model in a message's content, as tensors by their names."""
+    return tensors(content.array_records["arrays"])
+
+
+def _number(value: object, of: type) -> float:
+    if not isinstance(value, int | float) or not isfinite(value) or of(value) != value:
+        raise ValueError(f"{one_line(value)!r} where a number is due")
+    return cast(float, of(value))
 
 
 def means_of(content: RecordDict) -> ArrayRecord:
@@ -111,7 +142,7 @@ def reply(said: Reply) -> RecordDict:
 
 
 def read_reply(content: RecordDict) -> Reply:
-    """The answer in a message's content; KeyError, TypeError or ValueError if it holds none."""
+    """The answer in a message's content; any exception if it holds none."""
     own = content.config_records[_OWN]
     vectors = tensors(content.array_records["update"])
     return Reply(
@@ -130,4 +161,5 @@ def name_tag(client: str) -> RecordDict:
 
 
 def read_name_tag(message: Message) -> str:
-    return str(message.content.config_records[_OWN]["client"])
+    """The name in the answer to a greeting; any exception if it holds none."""
+    return as_name(message.content.config_records[_OWN]["client"])

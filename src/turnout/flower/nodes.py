@@ -14,6 +14,7 @@ from flwr.proto.node_pb2 import NodeInfo
 
 from turnout.flower import messages
 from turnout.flower.roster import Roster
+from turnout.flower.words import as_name, one_line
 
 LOG = logging.getLogger("flwr.turnout")
 
@@ -60,12 +61,14 @@ class Nodes:
             return
         try:
             if reply.has_error():
-                raise ValueError(f"code {reply.error.code}: {_last_line(reply.error.reason)}")
+                reason = one_line(reply.error.reason or "")
+                raise ValueError(f"code {reply.error.code}: {reason}")
             claim = messages.read_name_tag(reply)
-        except (ValueError, KeyError) as error:
-            LOG.warning("node %d does not give a name (%s); it is not asked to train", node, error)
+            name = as_name(self.online.get(node) or claim)
+        except Exception as error:  # whatever a stranger's records can do to a parser
+            sentence = "node %d does not give a name (%s); it is not asked to train"
+            LOG.warning(sentence, node, one_line(error))
             return
-        name = self.online.get(node) or claim
         self.claims[node] = claim
         before = self.home.get(name)
         if before is not None and before != node and before in self.online:
@@ -104,8 +107,3 @@ def _natural(name: str) -> tuple[bool, int, str]:
 
 def greeting(node: int, ttl: float) -> Message:
     return Message(RecordDict(), node, messages.GREETING, ttl=ttl)
-
-
-def _last_line(reason: str | None) -> str:
-    lines = (reason or "no reason given").strip().splitlines()
-    return lines[-1][:200] if lines else ""

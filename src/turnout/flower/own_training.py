@@ -44,8 +44,8 @@ def train(
     def around(own: Train) -> Train:
         @app.train()
         def train(message: Message, context: Context) -> Message:
-            ticket, means = messages.read_order(message.content)
-            packing = Packing.of(message.content.array_records["arrays"])
+            ticket, named, means = messages.read_order(message.content)
+            packing = Packing.around(named)
             x = packing.start
             chosen = _require_free_steps(choose(algorithm, context))
             vectors = recall_vectors(chosen, context, ticket, x)

@@ -40,7 +40,11 @@ class Packing(NamedTuple):
     @staticmethod
     def of(arrays: ArrayRecord, model: Model | None = None) -> "Packing":
         """The vector is the trainable parameters of `model`, or all floating-point arrays."""
-        named = tensors(arrays)
+        return Packing.around(tensors(arrays), model)
+
+    @staticmethod
+    def around(named: dict[str, Tensor], model: Model | None = None) -> "Packing":
+        """The same of tensors that have been read already."""
         if model is None:
             layout = _floating(named)
             return Packing(layout, named, {name: name for name in layout.names})

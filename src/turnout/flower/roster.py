@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from turnout.errors import InputError, require
+from turnout.flower.words import as_name
 
 Population = int | Sequence[str] | None
 
@@ -34,6 +35,10 @@ class Roster:
         roster = Roster(len(population))
         require(len(population) >= 1, "population", population, "at least one name")
         for name in population:
+            try:
+                as_name(str(name))
+            except ValueError as error:
+                raise InputError(f"population holds {name!r}; {error}") from None
             if str(name) in roster.rows:
                 raise InputError(f"population names {name!r} twice; a name is one client's")
             roster._add(str(name))

@@ -48,6 +48,11 @@ class Rules:
         return self.deadline / 2
 
     @property
+    def grace(self) -> float:
+        """How long the end of a round waits for answers that are on their way to the server."""
+        return self.deadline / 10
+
+    @property
     def lifetime(self) -> float:
         """How long an order counts; with Flower, its time to live."""
         return self.deadline * (1 + self.late_rounds)

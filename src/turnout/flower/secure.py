@@ -5,6 +5,7 @@ between our orders and our `absorb`. Clients have applied their weights already,
 one, and the sum is their mean times their number.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -24,7 +25,12 @@ from turnout.errors import InputError, require
 from turnout.flower.clock import Clock
 from turnout.flower.happened import Ask
 from turnout.flower.mail import Mail
+from turnout.flower.secure_answers import Form, read
 from turnout.flower.secure_wire import Vouched, fit_ins, vouched
+from turnout.flower.validate import RefusedError
+from turnout.flower.words import one_line
+
+LOG = logging.getLogger("flwr.turnout")
 
 _STAGES = (1 / 6, 2 / 6, 5 / 6, 1.0)
 """How much of a round may be over at the end of each stage; clients train in the third."""
@@ -70,7 +76,10 @@ class Sum:
     vectors: list[Tensor]
     """Sums over the clients in `of`, in the order in which they upload vectors."""
     of: list[tuple[Ask, Vouched]]
-    """Whose uploads are in the sum, with what each says about itself in the clear."""
+    """Whose uploads are in the sum, with what each says about itself in the clear. If too few
+    stayed to the end it is nobody's."""
+    refused: list[tuple[Ask, RefusedError]] = field(default_factory=list)
+    """Whose answers were not what they had to be; they are in no sum."""
 
 
 def aggregate(
@@ -80,35 +89,43 @@ def aggregate(
     letters: Sequence[tuple[Message, Ask]],
     opened: float,
     deadline: float,
-) -> Sum | None:
-    """Run the protocol among these clients; None if too few stayed to the end."""
+    form: Form,
+) -> Sum:
+    """Run the protocol among these clients."""
     if len(letters) < 2 or len(letters) * settings.levels > _MODULUS:
-        return None
+        return Sum([], [])
     asks = {ask.node: ask for _, ask in letters}
-    one = _OneRound(
-        [(_Proxy(ask.node), fit_ins(letter.content, settings.clip)) for letter, ask in letters]
-    )
+    clip = settings.clip
+    orders = [(ask.node, fit_ins(letter.content, ask.ticket, clip)) for letter, ask in letters]
+    one = _OneRound([(_Proxy(node), order) for node, order in orders])
     state = RecordDict({MAIN_CONFIGS_RECORD: ConfigRecord({Key.CURRENT_ROUND: 1})})
     state[MAIN_PARAMS_RECORD] = letters[0][0].content.array_records["arrays"]
     ends = [opened + share * deadline for share in _STAGES]
+    line = _Stages(grid, clock, ends, asks, form)
     # Of all that a Grid, a Strategy and a ClientManager are, the protocol calls only what is here.
     context = LegacyContext(
         Context(0, 0, {}, state, {}), strategy=cast(Any, one), client_manager=cast(Any, one)
     )
-    _Protocol(
+    protocol = _Protocol(
         1.0,
         settings.threshold,
         max_weight=1.0,
         clipping_range=float(settings.clip),
         quantization_range=settings.levels,
         modulus_range=_MODULUS,
-    )(cast(Any, _Stages(grid, clock, ends)), context)
+    )
+    try:
+        protocol(cast(Any, line), context)
+    except Exception as error:  # shares, for instance, that do not fit together
+        sentence = "round %d: secure aggregation failed (%s: %s)"
+        LOG.warning(sentence, letters[0][1].round + 1, type(error).__name__, one_line(error))
+        return Sum([], [], line.refused)
     if not one.results:
-        return None
+        return Sum([], [], line.refused)
     means = parameters_to_ndarrays(one.results[0][1].parameters)
     count = len(one.results)
     of = [(asks[proxy.node_id], vouched(result)) for proxy, result in one.results]
-    return Sum([torch.from_numpy(count * mean) for mean in means], of)
+    return Sum([torch.from_numpy(count * mean) for mean in means], of, line.refused)
 
 
 class _Protocol(SecAggPlusWorkflow):
@@ -160,12 +177,25 @@ class _Stages:
     grid: Grid
     clock: Clock
     ends: list[float]
+    asks: dict[int, Ask]
+    """By node."""
+    form: Form
+    refused: list[tuple[Ask, RefusedError]] = field(default_factory=list)
 
     def send_and_receive(
         self, messages: Iterable[Message], *, timeout: float | None = None
     ) -> list[Message]:
-        began, until = self.clock.now(), self.ends.pop(0)
-        letters = list(messages)
-        for message in letters:
+        began, until, stage = self.clock.now(), self.ends.pop(0), 3 - len(self.ends)
+        letters = []
+        for message in messages:
             message.metadata.ttl = max(until - began, 1.0)
-        return Mail[None](self.grid, self.clock).exchange([(m, None) for m in letters], until)
+            letters.append((message, self.asks[message.metadata.dst_node_id]))
+        answers: dict[int, Message] = {}
+        for ask, answer in Mail[Ask](self.grid, self.clock).exchange(letters, until):
+            try:
+                if not answer.has_error():
+                    read(stage, answer, ask, self.form)
+                answers.setdefault(ask.node, answer)
+            except RefusedError as refusal:
+                self.refused.append((ask, refusal))
+        return list(answers.values())

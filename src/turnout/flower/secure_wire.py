@@ -26,9 +26,8 @@ class Vouched(NamedTuple):
     """How many of its numbers lie outside of what the sum can hold."""
 
 
-def fit_ins(content: RecordDict, clip: float) -> FitIns:
+def fit_ins(content: RecordDict, ticket: Ticket, clip: float) -> FitIns:
     """An order as the older API has it: arrays in a list, the rest as text."""
-    ticket, _ = messages.read_order(content)
     arrays, means = content.array_records["arrays"], messages.means_of(content)
     described = {
         "ticket": ticket._asdict(),

@@ -32,6 +32,11 @@ from turnout.participation.process import Participation
 
 LOG = logging.getLogger("flwr.turnout")
 
+_NOBODY = (
+    "round %d: none of the %d clients asked has delivered within %g s; if they need longer, raise "
+    "the deadline, or let updates in that come a round late (late_rounds)"
+)
+
 Evaluate = Callable[[int, ArrayRecord], MetricRecord | None]
 
 
@@ -196,6 +201,8 @@ class Strategy(FlowerStrategy):
             arrays, metrics = self._end()
             _keep(result.train_metrics_clientapp, number, metrics)
             LOG.info("[ROUND %d/%d] %s", number, num_rounds, _brief(happened))
+            if happened.asked and not happened.taken:
+                LOG.warning(_NOBODY, number, len(happened.asked), self.rules.deadline)
             surveys = self.configure_evaluate(number, arrays, evaluate_config, grid)
             if surveys:
                 answers = self.aggregate_evaluate(number, line.survey(surveys))

@@ -1,5 +1,7 @@
 """What a reply must be before it may touch the model; anything else is refused with a reason."""
 
+from collections.abc import Iterable
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +12,7 @@ from torch import Tensor
 from turnout.flower import messages
 from turnout.flower.messages import Reply, Ticket
 from turnout.flower.secure_wire import Vouched
+from turnout.flower.words import one_line
 from turnout.parts.local import Tensors
 from turnout.round import Upload
 
@@ -55,13 +58,14 @@ def examine(message: Message, client: str, ticket: Ticket, expected: Expected) -
     """The upload in a client's answer to `ticket`; raises `RefusedError` where it does not hold one."""
     if message.has_error():
         code = message.error.code
-        reason = (message.error.reason or "").strip().splitlines()
-        detail = f": {reason[-1][:200]}" if code == 2 and reason else ""
+        reason = message.error.reason
+        detail = f": {one_line(reason)}" if code == 2 and reason else ""
         raise FailedError(f"{_CODES.get(code, f'Flower reports error {code}')}{detail}")
     try:
         said = messages.read_reply(message.content)
-    except (KeyError, TypeError, ValueError) as error:
-        raise RefusedError(f"not an answer that turnout can read ({error})") from None
+    except Exception as error:  # whatever a stranger's bytes can do to a parser
+        why = f"{type(error).__name__}: {one_line(error)}"
+        raise RefusedError(f"not an answer that turnout can read ({why})") from None
     _check_words(said, client, ticket)
     if said.update is None:
         raise RefusedError("without an update")
@@ -78,15 +82,16 @@ def examine(message: Message, client: str, ticket: Ticket, expected: Expected) -
 
 
 def vouch(words: Vouched, client: str, ticket: Ticket) -> None:
-    """Check what a client says of an upload that is in a sum; raises `RefusedError`."""
+    """Check what a client says of an upload that nobody can see; raises `RefusedError`."""
     _check_words(words, client, ticket)
     if words.refused:
-        raise RefusedError(words.refused)
+        raise RefusedError(one_line(words.refused))
 
 
 def _check_words(said: Reply | Vouched, client: str, ticket: Ticket) -> None:
     if said.client != client:
-        raise RefusedError(f"from client {said.client!r}, who was not asked by this message")
+        who = one_line(said.client)
+        raise RefusedError(f"from client {who!r}, who was not asked by this message")
     if said.round != ticket.round:
         raise RefusedError(f"for client round {said.round}, not {ticket.round}")
     if said.lost:
@@ -105,13 +110,12 @@ def _check(name: str, vector: Tensor, expected: Expected) -> None:
     if not bool(torch.isfinite(vector).all()):
         kind = "NaN" if bool(torch.isnan(vector).any()) else "infinite values"
         raise RefusedError(f"{name} with {kind}")
-    if expected.norm_bound is not None:
-        norm = float(vector.norm())
-        if norm > expected.norm_bound:
-            raise RefusedError(
-                f"{name} with norm {norm:.4g}, above the bound {expected.norm_bound:g}"
-            )
+    norm = float(vector.norm())
+    if norm == inf:  # finite numbers, but sums of such vectors would not be
+        raise RefusedError(f"{name} with a norm beyond what {x.dtype} can hold")
+    if expected.norm_bound is not None and norm > expected.norm_bound:
+        raise RefusedError(f"{name} with norm {norm:.4g}, above the bound {expected.norm_bound:g}")
 
 
-def _list(names: object) -> str:
-    return ", ".join(sorted(names)) or "nothing"  # type: ignore[call-overload]
+def _list(names: Iterable[str]) -> str:
+    return one_line(", ".join(sorted(names)) or "nothing")
