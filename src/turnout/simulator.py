@@ -21,6 +21,7 @@ from turnout.errors import InputError, require
 from turnout.evaluate import ClientScores, Evaluator, Metrics
 from turnout.models import Model, initialise
 from turnout.parts.local import Tensors
+from turnout.room import require_room
 from turnout.round import ServerState
 from turnout.world import World
 
@@ -67,6 +68,7 @@ class Simulation:
             replace(model, module=module), world.train, world.offsets, seed, dtype, augment
         )
         server = _server_data(algorithm, world)
+        _require_room(algorithm, world, server)
         outlook = _outlook(algorithm, world, rounds) if rounds and engine == "auto" else None
         chosen = pick(engine, training, outlook, precision)
         return Simulation(algorithm, world, training, chosen, server)
@@ -96,6 +98,20 @@ def _server_data(algorithm: Algorithm, world: World) -> Pool | None:
             "must have some to train on"
         )
     return world.server
+
+
+def _require_room(algorithm: Algorithm, world: World, server: Pool | None) -> None:
+    """Refuse settings whose list of a round's samples is larger than this machine's memory."""
+    local, assistance = algorithm.local, algorithm.assistance
+    held = int(np.diff(world.offsets).max())
+    batch = min(local.batch_size or held, held)
+    steps = local.steps or (local.epochs or 1) * -(-held // batch)
+    name = "local.epochs" if local.steps is None else "local.steps"
+    require_room(name, local.steps or local.epochs, "the batches of a round", steps, batch)
+    if server is not None and assistance is not None and assistance.steps is not None:
+        batch = min(assistance.batch_size or len(server), len(server))
+        what = "the batches of a round of the server"
+        require_room("server_steps", assistance.steps, what, assistance.steps, batch)
 
 
 @dataclass

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from turnout.data.pool import Partition, Pool
 from turnout.draws import generator
 from turnout.errors import require
+from turnout.room import require_room
 
 Vector = NDArray[np.float64]
 
@@ -120,6 +121,9 @@ def least_squares(
     """
     for name, count in (("clients", clients), ("dim", dim), ("samples", samples)):
         require(count >= 1, name, count, "at least 1")
+    sizes = (clients, samples, dim)
+    require_room("(clients, samples, dim)", sizes, "the samples", 2, *sizes)
+    require_room("dim", dim, "the Hessian and its roots", 4, dim, dim)
     require(0 < convexity <= smoothness, "convexity", convexity, f"in (0, {smoothness}]")
     require(dim > 1 or convexity == smoothness, "convexity", convexity, "the smoothness for dim 1")
     require(noise >= 0, "noise", noise, "at least 0")

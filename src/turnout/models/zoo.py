@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from turnout.errors import require
 from turnout.models.dropout import Dropout
+from turnout.room import require_room
 
 Shape = Sequence[int]
 
@@ -94,6 +95,9 @@ def _convolutional(
 
 
 def _head(widths: Sequence[int], dropout: float) -> list[nn.Module]:
+    count = sum(before * after for before, after in pairwise(widths))
+    what = "the model, a client's copy of it and its gradient"
+    require_room("hidden", list(widths[1:-1]), what, 3, count, itemsize=4)
     layers: list[nn.Module] = []
     for salt, (before, after) in enumerate(pairwise(widths)):
         layers += [nn.ReLU()] if salt else []
