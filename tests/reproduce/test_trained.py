@@ -1,12 +1,13 @@
 """What is said of an item's results, from records with numbers that a hand can follow."""
 
+import csv
 import json
 
 import pytest
 
 from turnout.reproduce.grid import cells
 from turnout.reproduce.item import METHOD, read_item
-from turnout.reproduce.report import markdown, plain
+from turnout.reproduce.report import keep, markdown, plain
 from turnout.reproduce.request import Request
 from turnout.reproduce.source import fingerprint
 from turnout.reproduce.trained import trained
@@ -75,18 +76,32 @@ def test_verdicts_and_gains(report) -> None:
     )
 
 
+GAINS = ("2.00 · 1.00 · 1.00", "10.00 · -5.00 · 5.00", "25.00 · 22.00 · 12.50")
+
+
 def test_all_readings(report) -> None:
     # Last round: gains of 2, 10 and 25. Mean of the last two: 1, 5 and 12.5.
+    # Clients hold 8 of 10 classes only.
     assert report.readings == [
         ["last round · best round · mean of the last 2", "s=0", "s=2", "s=4"],
-        ["FedAU", "2.00 · 1.00 · 1.00", "10.00 · -5.00 · 5.00", "25.00 · 22.00 · 12.50"],
+        ["FedAU", *(f"{gains} (8.0 of 10 classes)" for gains in GAINS)],
     ]
     said = (
         "Of 3 cells match: 2 by the last round, 1 by the best round, 1 by the mean of the last 2."
     )
     assert said in report.notes
     assert said in plain(report)
-    assert "| FedAU | 2.00 · 1.00 · 1.00 |" in markdown(report, "mine")
+    assert "| FedAU | 2.00 · 1.00 · 1.00 (8.0 of 10 classes) |" in markdown(report, "mine")
+
+
+def test_a_line_for_each_cell(report, tmp_path) -> None:
+    paths = keep(report, tmp_path / "kept")
+    with open(paths[2], encoding="utf-8", newline="") as file:
+        cells = list(csv.DictReader(file))
+    assert len(cells) == 12
+    (mine,) = (c for c in cells if (c["s"], c["method"], c["seed"]) == ("s=4", "FedAU", "1"))
+    assert (mine["final"], mine["best"], mine["tail"]) == ("45.0", "72.0", "37.5")
+    assert (mine["status"], mine["classes_covered"], mine["seconds"]) == ("done", "8", "60.0")
 
 
 def test_where_it_comes_from(report) -> None:

@@ -32,7 +32,7 @@ def panels(request: Request) -> Report:
         verdict: Verdict = "matches" if apart <= CLOSE else "differs"
         (label, *_) = cell.point.values()
         why = "" if verdict == "matches" else f"more than {CLOSE:g} away from the closed form"
-        entries.append(Entry(label, "", measured([apart]), Printed(0.0, CLOSE), verdict, why))
+        entries.append(Entry(label, "", measured([apart], 9), Printed(0.0, CLOSE), verdict, why))
         rows.append({"panel": label, "distance": away, "deviation": apart, "verdict": verdict})
         shown.append([label, f"{away:.4f}", f"{apart:.1e}", MARKS[verdict]])
         found.append(path)

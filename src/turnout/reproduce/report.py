@@ -30,6 +30,8 @@ class Report(NamedTuple):
     origin: Origin = Origin(0.0, 0, "", (), "")
     readings: Sequence[list[str]] = ()
     """The same cells as final, best and mean-of-last values, where the paper does not say which."""
+    cells: Sequence[dict[str, Any]] = ()
+    """What the table is made of, a line each."""
 
     @property
     def heading(self) -> str:
@@ -121,7 +123,8 @@ def _piped(rows: Sequence[list[str]]) -> list[str]:
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    names = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(text, list(names), lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: "" if v is None else v for key, v in row.items()} for row in rows)
     return text.getvalue()
@@ -134,6 +137,9 @@ def keep(report: Report, folder: Path) -> list[Path]:
     paths = [stem.with_suffix(".md"), stem.with_suffix(".csv")]
     write(paths[0], markdown(report, stem.name))
     write(paths[1], as_csv(report.rows))
+    if report.cells:
+        paths.append(stem.with_name(f"{stem.name}-cells.csv"))
+        write(paths[-1], as_csv(report.cells))
     if report.figure is not None:
         with settings():
             paths += save(report.figure, stem)

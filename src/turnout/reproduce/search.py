@@ -4,6 +4,7 @@ from copy import deepcopy
 from math import inf, log10
 from typing import Any
 
+from turnout.reproduce.evidence import as_cells
 from turnout.reproduce.grid import Cell, cell_of, experiment, seeds_of
 from turnout.reproduce.item import METHOD
 from turnout.reproduce.judge import MARKS, Entry, Verdict
@@ -11,7 +12,7 @@ from turnout.reproduce.origin import origin
 from turnout.reproduce.report import Report
 from turnout.reproduce.request import Request
 from turnout.reproduce.run import Played
-from turnout.reproduce.values import Measured, value
+from turnout.reproduce.values import DECIMALS, Measured, value
 
 Sizes = tuple[float, float]
 """(γ, η)"""
@@ -45,9 +46,12 @@ def search(request: Request) -> Report:
         lr, server = chosen[m]
         paper = ", ".join(map(str, item.printed.get(m, [])))
         shown.append([m, f"{lr:g}", f"{server:g}", str(entry.ours), paper, MARKS[entry.verdict]])
+    played = one + two
+    cells = as_cells(played, 1)
     return Report(
-        item, request.scale, request.command, shown, rows, entries, None, NOTES, origin(one + two)
-    )
+        item, request.scale, request.command, shown, rows, entries, None, NOTES, origin(played),
+        cells=cells,
+    )  # fmt: skip
 
 
 def _play(
@@ -76,7 +80,7 @@ def _play(
 
 
 def _judge(method: str, chosen: Sizes, loss: float, paper: list[float] | None) -> Entry:
-    ours = Measured(loss, None, 1)
+    ours = Measured(loss, None, 1, DECIMALS["train_loss"])
     if not paper:
         return Entry(method, "", ours, None)
     steps = [abs(log10(a / b)) / STEP for a, b in zip(chosen, paper, strict=True)]

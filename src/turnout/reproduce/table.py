@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from turnout.errors import InputError
 from turnout.reproduce.grid import axes, experiment
 from turnout.reproduce.item import METHOD, Item
 from turnout.reproduce.judge import MARKS, Entry, ahead, judged, printed
 from turnout.reproduce.run import Played
-from turnout.reproduce.values import ALWAYS, Measured, measured, value
+from turnout.reproduce.values import ALWAYS, DECIMALS, Measured, measured, value
 
 Text = list[list[str]]
 VALUE = "value"
@@ -52,19 +54,24 @@ def entries(item: Item, scale_name: str, played: Sequence[Played]) -> list[Entry
     return judged(found, gains, values, item.about.close, across=not item.about.values)
 
 
+def tail_of(item: Item, scale_name: str) -> int:
+    """How many rounds at the end a mean of the last is over."""
+    run = experiment(item, item.scales[scale_name])["run"]
+    return int(min(run.get("tail", 200), run["rounds"]))
+
+
 def at(
     item: Item, scale_name: str, played: Sequence[Played], where: dict[str, str], name: str
 ) -> Measured:
     """The value of the cells at these labels, or its gain over the baseline, over seeds."""
-    run = experiment(item, item.scales[scale_name])["run"]
-    tail, base = min(run.get("tail", 200), run["rounds"]), item.about.gain_over
+    tail, base = tail_of(item, scale_name), item.about.gain_over
     ours = {p.seed: value(name, p.record, tail) for p in _here(item, played, where)}
     if base is not None:
         rest = {axis: label for axis, label in where.items() if axis != METHOD} | {METHOD: base}
         other = [p for p in played if rest.items() <= p.point.items()]
         # Seed by seed: the same data, the same clients that stay away.
         ours = {p.seed: ours[p.seed] - value(name, p.record, tail) for p in other}
-    return measured(list(ours.values()))
+    return measured(list(ours.values()), DECIMALS.get(name, 2))
 
 
 def _here(item: Item, played: Sequence[Played], where: dict[str, str]) -> list[Played]:
@@ -92,23 +99,35 @@ def as_rows(
     """The table as CSV has it: one line an entry, with all that the paper might have printed."""
     rows = []
     for entry in found:
-        labels = [*item.about.rows, *item.about.columns]
-        where = dict(zip(labels, _split(entry), strict=True))
+        where = place_of(item, entry)
         row: dict[str, Any] = {**where}
         compared = item.about.values.get(where.pop(VALUE, ""), item.about.value)
-        here = _here(item, played, where)
+        here = of_entry(item, played, entry)
         row["paper"] = "" if entry.paper is None else str(entry.paper)
         row |= {"compared": compared, "mean": entry.ours.mean, "std": entry.ours.std}
         row |= {"seeds": entry.ours.seeds, "verdict": entry.verdict, "why": entry.why}
         if all("classes" in p.record for p in here):
             for name in ALWAYS:
                 row[name] = at(item, scale_name, played, where, name).mean
-            row["classes_covered"] = sum(p.record["classes_covered"] for p in here) / len(here)
+            row["classes_covered"] = covered(here)
         row["diverged"] = sum(p.record["status"] == "diverged" for p in here)
         row["seconds_each"] = sum(p.record["seconds"] for p in here) / len(here)
         rows.append(row)
     return rows
 
 
-def _split(entry: Entry) -> list[str]:
-    return [part for name in (entry.row, entry.column) if name for part in name.split(" · ")]
+def place_of(item: Item, entry: Entry) -> dict[str, str]:
+    """The label that the entry has on each axis of the table."""
+    labels = [part for name in (entry.row, entry.column) if name for part in name.split(" · ")]
+    return dict(zip([*item.about.rows, *item.about.columns], labels, strict=True))
+
+
+def of_entry(item: Item, played: Sequence[Played], entry: Entry) -> list[Played]:
+    """The cells that the entry comes from, one a seed."""
+    where = {axis: label for axis, label in place_of(item, entry).items() if axis != VALUE}
+    return _here(item, played, where)
+
+
+def covered(here: Sequence[Played]) -> float:
+    """How many classes the clients who came hold between them, over seeds."""
+    return float(np.mean([p.record["classes_covered"] for p in here]))

@@ -7,14 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from turnout.experiments.style import figure, look, settings
-from turnout.reproduce.grid import experiment
+from turnout.reproduce.evidence import as_cells
 from turnout.reproduce.item import METHOD, Item
 from turnout.reproduce.judge import Entry, counts
 from turnout.reproduce.origin import origin
 from turnout.reproduce.report import Report
 from turnout.reproduce.request import Request
 from turnout.reproduce.run import Played
-from turnout.reproduce.table import Text, as_rows, as_text, entries
+from turnout.reproduce.table import Text, as_rows, as_text, covered, entries, of_entry, tail_of
 from turnout.reproduce.values import ALWAYS, curve
 
 Draw = Callable[[Item, Sequence[Entry], Sequence[Played]], Figure]
@@ -38,6 +38,7 @@ def trained(request: Request, draw: Draw | None = None) -> Report:
         [*said, *_gains(item, found), *_notes(played)],
         origin(played),
         readings,
+        as_cells(played, tail_of(item, request.scale)),
     )
 
 
@@ -49,13 +50,12 @@ def _readings(item: Item, scale: str, played: Sequence[Played]) -> tuple[Text, l
         entries(item._replace(about=item.about.model_copy(update={"value": way})), scale, played)
         for way in ALWAYS
     ]
-    tail = experiment(item, item.scales[scale])["run"].get("tail", 200)
-    names = ("last round", "best round", f"mean of the last {tail}")
+    names = ("last round", "best round", f"mean of the last {tail_of(item, scale)}")
     columns = list(dict.fromkeys(entry.column for entry in ways[0]))
     rows: dict[str, list[str]] = {}
     for each in zip(*ways, strict=True):
         text = " · ".join(f"{entry.ours.mean:.2f}" for entry in each)
-        rows.setdefault(each[0].row, []).append(text)
+        rows.setdefault(each[0].row, []).append(text + _coverage(of_entry(item, played, each[0])))
     shown = [[" · ".join(names), *columns], *([row, *texts] for row, texts in rows.items())]
     if item.scales[scale].judge != "values":
         return shown, []
@@ -63,6 +63,12 @@ def _readings(item: Item, scale: str, played: Sequence[Played]) -> tuple[Text, l
         f"{counts(way)['matches']} by the {name}" for way, name in zip(ways, names, strict=True)
     )
     return shown, [f"Of {len(ways[0])} cells match: {matches}."]
+
+
+def _coverage(here: Sequence[Played]) -> str:
+    """Said where nobody who came holds some class: no accuracy can be had there without the server."""
+    every, some = len(here[0].record["classes"]), covered(here)
+    return "" if some == every else f" ({some:.1f} of {every} classes)"
 
 
 def _gains(item: Item, found: Sequence[Entry]) -> list[str]:
