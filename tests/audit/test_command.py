@@ -2,6 +2,7 @@
 
 import csv
 import json
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,9 @@ def test_phones(phones: str, tmp_path: Path) -> None:
     assert len(rows) == 300
     assert all(float(r["rate_low"]) <= float(r["rate"]) <= float(r["rate_high"]) for r in rows)
     assert (tmp_path / "experiment.toml").is_file()
+    made = (tmp_path / "audit.html").read_text()
+    assert escape(found["verdict"]) in made
+    assert "Participation audit: phones300.csv" in made
 
 
 @pytest.mark.parametrize("seconds", [300, 1800, 3600])
@@ -63,7 +67,8 @@ def test_the_day_shows_whatever_the_round(phones: str, seconds: int) -> None:
 def test_on_a_terminal(phones: str) -> None:
     printed = run(phones)
     for words in (
-        "daily: chances rise",
+        "daily           chances rise",
+        "non-stationary  besides, chances change",
         "never seen",
         "3 without any entry",
         "FedAU (cutoff =",
@@ -80,7 +85,15 @@ def test_with_classes(tmp_path: Path) -> None:
     classes.write_text("client,cat,dog\n0,10,0\n1,0,10\n")
     printed = run(str(log), "--classes", str(classes), "--intended", "samples")
     assert "at risk" in printed
-    assert "2.3% of those asked never delivered" in printed
+    assert "2.3 % of those asked never delivered" in printed
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        InputError, match=r"--out .*file cannot be written: .*; it must be a folder"
+    ):
+        run(str(tmp_path / "no-such-log.csv"), "--out", str(tmp_path / "file"))
 
 
 def test_bad_input(tmp_path: Path) -> None:

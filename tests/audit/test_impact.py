@@ -8,7 +8,7 @@ import pytest
 from turnout.algorithms import fedau, fedavg
 from turnout.audit.audit import audit
 from turnout.audit.classes import read_classes
-from turnout.audit.cutoff import cutoff, weights
+from turnout.audit.cutoff import Stretches, cutoff, implicit, tenths, weights
 from turnout.audit.history import from_mask, from_pairs
 from turnout.audit.impact import impact
 from turnout.audit.rates import rates
@@ -26,26 +26,60 @@ def test_implicit_weights_are_those_of_fedavg_along_the_mask() -> None:
 
 @pytest.mark.parametrize("K", [1, 3, 20, 500])
 def test_weights_are_those_of_fedau_along_the_mask(K: int) -> None:
-    mask = markov(np.linspace(0.05, 0.9, 12), on=0.1).mask(200)
-    history = from_mask(mask)
-    round, first = history.round.astype(np.int64), history.bounds[:-1]
-    opened = np.concatenate([[0], round[:-1] + 1])
-    opened[first] = 0
-    omega = weights(round, opened, first, history.counts, K)
-    shares = np.add.reduceat(omega, first)
-    np.testing.assert_allclose(shares / shares.sum(), realised(fedau(cutoff=K), mask).shares)
+    mask = excluded(markov(np.linspace(0.05, 0.9, 12), on=0.1), [7]).mask(200)
+    shares = realised(fedau(cutoff=K), mask).shares
+    np.testing.assert_allclose(implicit(from_mask(mask), K), shares)
+
+
+def test_weights_by_hand() -> None:
+    """Rounds 2, 3 and 8, cut at 4: intervals 3, 1, 4 and (open) 1; the first update has no weight yet."""
+    round = np.array([2, 3, 8])
+    stretches = Stretches(round, np.array([0, 3, 4]), np.array([0]), np.array([3]))
+    assert weights(stretches, 4).tolist() == [1, 3, 8 / 3]
 
 
 def test_the_cutoff_is_the_best_of_those_tried() -> None:
     mask = markov(np.linspace(0.05, 0.9, 30), seed=4).mask(600)
     best = cutoff(from_mask(mask))
     assert best is not None
+    groups = tenths(mask.sum(axis=0))
 
     def wrong(K: int) -> float:
-        return realised(fedau(cutoff=K), mask).total_variation
+        shares = realised(fedau(cutoff=K), mask).shares
+        return float(0.5 * np.abs((shares - 1 / 30) @ groups).sum())
 
-    assert wrong(int(best.value)) <= min(wrong(K) for K in (2, 10, 93)) + 1e-9
-    assert best.value <= 600 / np.log(600)
+    value = int(best.setting.value)
+    assert best.misplaced[value] == pytest.approx(wrong(value))
+    assert wrong(value) <= min(wrong(K) for K in (2, 10, 93)) + 1e-9
+    assert value <= 600 / np.log(600)
+
+
+def test_chance_within_a_tenth_does_not_keep_the_cutoff_small() -> None:
+    """300 clients with a few spells each: by client, large weights look worse than small ones."""
+    rates = np.repeat(np.linspace(0.03, 0.6, 10), 30)
+    mask = markov(rates, on=0.01, seed=2).mask(900)
+    history = from_mask(mask)
+    best = cutoff(history)
+    assert best is not None
+    assert best.setting.value > 50
+    one_each = cutoff(history, mix=np.eye(300))
+    assert one_each is not None
+    assert one_each.setting.value < 50
+
+
+def test_with_classes_the_cutoff_is_judged_by_them() -> None:
+    """One class comes always, one seldom: K is what brings the second back."""
+    mask = np.zeros((400, 4), dtype=bool)
+    mask[:, :2] = True
+    mask[::20, 2:] = True
+    mix = np.repeat(np.eye(2), 2, axis=0)
+    best = cutoff(from_mask(mask), intended=np.array([1.0, 1.0, 3.0, 3.0]), mix=mix)
+    assert best is not None
+    assert best.among == "classes"
+    assert best.setting.value >= 20
+    shares = np.array([1, 1, 3, 3]) * implicit(from_mask(mask), int(best.setting.value))
+    wrong = 0.5 * np.abs(shares @ mix / shares.sum() - [0.25, 0.75]).sum()
+    assert best.misplaced[int(best.setting.value)] == pytest.approx(wrong)
 
 
 def test_equal_clients_need_nothing() -> None:

@@ -1,5 +1,6 @@
 """The audit as a whole: one function from a log to all findings."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -24,6 +25,8 @@ class Audit:
     impact: Impact
     advice: Advice
     classes: ClassCounts | None = None
+    source: str | None = None
+    """The name of the file, if there is one."""
 
 
 def audit(
@@ -33,8 +36,11 @@ def audit(
     classes: str | Path | None = None,
     intended: Literal["equal", "samples"] = "equal",
     parameters: int = 1_000_000,
+    begin: Callable[[str], object] = lambda step: None,
 ) -> Audit:
     """Who shows up, what that does to the model, and what to run.
+
+    `begin` is called with the name of each step: reading, processes, weights.
 
     >>> from turnout.participation import bernoulli
     >>> from turnout.audit.history import from_mask
@@ -42,12 +48,25 @@ def audit(
     >>> found.fit.name, found.advice.method.name
     ('independent', 'fedau')
     """
+    begin("reading")
     history = log if isinstance(log, History) else read_history(log, round_s, clients)
     counts = None
     if classes is not None:
         counts, history = read_classes(classes, history)
+    begin("processes")
     shares = rates(history)
     found = fit(history)
+    begin("weights")
     effect = impact(history, shares, counts, intended)
-    advice = recommend(history, found, effect, parameters)
-    return Audit(history, shares, gaps(history), federation(history), found, effect, advice, counts)
+    advice = recommend(history, found, effect, parameters, counts)
+    return Audit(
+        history=history,
+        rates=shares,
+        gaps=gaps(history),
+        federation=federation(history),
+        fit=found,
+        impact=effect,
+        advice=advice,
+        classes=counts,
+        source=None if isinstance(log, History) else Path(log).name,
+    )

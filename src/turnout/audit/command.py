@@ -1,6 +1,8 @@
 """`turnout audit LOG`."""
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -55,34 +57,70 @@ def audit_command(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="write audit.json, clients.csv and an experiment.toml that replays the log",
+            help="write audit.html, audit.json, clients.csv, and an experiment.toml that replays the log",
         ),
     ] = None,
 ) -> None:
     """Who shows up in a participation log, what that does to a model, and what to run."""
     # Imported when it is asked for: `turnout --help` should not pay for it.
+    from rich.console import Console
+
     from turnout.audit.audit import audit
+    from turnout.audit.output import folder_for, write_all
     from turnout.audit.plain import as_json as plain
+    from turnout.audit.terminal import show
     from turnout.errors import require
 
     require(parameters >= 1, "--parameters", parameters, "at least 1")
-    found = audit(log, round_length, clients, classes, intended.value, parameters)
-    written: list[Path] = []
-    if out is not None:
-        from turnout.audit.plain import write_clients
-        from turnout.audit.replay import write_replay
-
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "audit.json").write_text(json.dumps(plain(found), indent=1), encoding="utf-8")
-        write_clients(out / "clients.csv", found)
-        written = [write_replay(out, found.history, found.advice, found.classes)]
+    folder = None if out is None else folder_for(out)
+    with _watched() as begin:
+        found = audit(log, round_length, clients, classes, intended.value, parameters, begin)
+        begin("writing")
+        written = [] if folder is None else write_all(found, folder)
     if as_json:
         typer.echo(json.dumps(plain(found)))
         return
-    from rich.console import Console
-
-    from turnout.audit.terminal import show
-
     show(found, Console(highlight=False))
-    for path in written:
-        typer.echo(f"turnout run {path}  # replays this log: plain averaging beside the above")
+    for line in written:
+        typer.echo(line)
+
+
+_SHARES = {"reading": 60, "processes": 20, "weights": 10, "writing": 10}
+"""About how much of the time each step takes, in a large log."""
+
+
+@contextmanager
+def _watched() -> Iterator[Callable[[str], None]]:
+    """Something to call when a step begins: a bar with an estimate on terminals, else nothing."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda step: None
+        return
+    bar = Progress(
+        TextColumn("{task.description:9}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("so far,"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=console,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("starting", total=sum(_SHARES.values()))
+        names = list(_SHARES)
+
+        def begin(step: str) -> None:
+            done = sum(_SHARES[name] for name in names[: names.index(step)])
+            bar.update(task, description=step, completed=done)
+
+        yield begin

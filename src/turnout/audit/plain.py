@@ -10,13 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnout.audit.audit import Audit
+from turnout.audit.cutoff import Cutoff
+from turnout.audit.words import verdict
 
 
 def as_json(found: Audit) -> dict[str, Any]:
     """Numbers, texts, lists and tables only; clients as one list a column, NaN as null."""
     history, federation = found.history, found.federation
     return {
+        "verdict": verdict(found),
         "log": {
+            "file": found.source,
             "clients": history.clients,
             "rounds": history.rounds,
             "round_s": history.round_s,
@@ -32,6 +36,7 @@ def as_json(found: Audit) -> dict[str, Any]:
             "reasons": list(found.advice.reasons),
             "costs": list(found.advice.costs),
             "server_samples": found.advice.server_samples,
+            "cutoffs": None if found.advice.cutoff is None else _cutoffs(found.advice.cutoff),
         },
         "clients": {name: _list(values) for name, values in client_columns(found).items()},
     }
@@ -39,6 +44,15 @@ def as_json(found: Audit) -> dict[str, Any]:
 
 def _labelled(method: Any) -> dict[str, Any]:
     return {"label": method.label, **method.table()}
+
+
+def _cutoffs(best: Cutoff) -> dict[str, Any]:
+    """What each K that was tried leaves in the wrong place."""
+    return {
+        "among": best.among,
+        "K": list(best.misplaced),
+        "misplaced": list(best.misplaced.values()),
+    }
 
 
 def _process(found: Audit) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from turnout.audit.history import History
 from turnout.audit.lines import Peak, line, slow
 from turnout.audit.period import Period, period_of
 from turnout.audit.rates import arrivals, correlation
-from turnout.audit.spectrum import spectrum
+from turnout.audit.spectrum import Spectrum, spectrum
 from turnout.audit.transitions import Chain, chain
 from turnout.draws import generator
 
@@ -55,6 +55,8 @@ class Fit:
     changes: tuple[Change, ...]
     clients_used: int
     notes: tuple[str, ...] = field(default=())
+    spectrum: Spectrum | None = None
+    """What was searched for a cycle; None where that was not needed."""
 
     @property
     def meaning(self) -> str:
@@ -84,7 +86,7 @@ def fit(history: History, seed: int = 0) -> Fit:
     if is_regularised(history):
         only = (_memory(history, varied),)
         return Fit("regularised", (), only, chain(history), None, (), len(rows), _notes(history))
-    whole = spectrum(table, memory)
+    searched = whole = spectrum(table, memory)
     peak = line(whole)
     cycle = None if peak is None else period_of(whole, peak)
     drift: Peak | None = None
@@ -94,9 +96,10 @@ def fit(history: History, seed: int = 0) -> Fit:
         if drift is not None and drift.p < LEVEL:
             # A step has power at every frequency: look for a cycle in what it leaves.
             changes = _changes(table, memory, cycle)
-            rest = spectrum(table, memory, trend(history.rounds, [each.round for each in changes]))
-            peak = line(rest)
-            cycle = None if peak is None else period_of(rest, peak)
+            moved = trend(history.rounds, [each.round for each in changes])
+            searched = spectrum(table, memory, moved)
+            peak = line(searched)
+            cycle = None if peak is None else period_of(searched, peak)
     found = None if cycle is None else peak
     tests = holm(
         [
@@ -117,6 +120,7 @@ def fit(history: History, seed: int = 0) -> Fit:
         changes=changes if "non-stationary" in names else (),
         clients_used=len(rows),
         notes=_notes(history),
+        spectrum=searched,
     )
 
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from turnout.audit.cutoff import cutoff
+from turnout.audit.classes import ClassCounts
+from turnout.audit.cutoff import Cutoff, cutoff
 from turnout.audit.history import History
 from turnout.audit.impact import Impact
 from turnout.audit.process import Fit
@@ -40,12 +41,20 @@ class Advice:
     """Memory and secure aggregation."""
     server_samples: int | None
     """How many the server should hold, if any."""
+    cutoff: Cutoff | None = None
+    """How K was chosen, if it was."""
 
 
-def recommend(history: History, found: Fit, impact: Impact, parameters: int = 1_000_000) -> Advice:
+def recommend(
+    history: History,
+    found: Fit,
+    impact: Impact,
+    parameters: int = 1_000_000,
+    classes: ClassCounts | None = None,
+) -> Advice:
     """By rules: weights if shares are wrong, a cycle's period, server data if some are never seen."""
     reasons: list[str] = []
-    method = _weights(history, found, impact, reasons)
+    method, best = _weights(history, found, impact, classes, reasons)
     others = (
         [Method("fedau", "FedAU, no cutoff", {"cutoff": "none"})] if method.name == "fedau" else []
     )
@@ -58,34 +67,45 @@ def recommend(history: History, found: Fit, impact: Impact, parameters: int = 1_
         helped = {"q": 0.8, "assistance_lr": 0.1}
         others.append(method)
         method = Method("safari", f"{method.label} with SAFARI", helped, method)
-    return Advice(method, tuple(others), tuple(reasons), _costs(history, parameters), server)
+    costs = _costs(history, parameters)
+    return Advice(method, tuple(others), tuple(reasons), costs, server, best)
 
 
-def _weights(history: History, found: Fit, impact: Impact, reasons: list[str]) -> Method:
+def _weights(
+    history: History,
+    found: Fit,
+    impact: Impact,
+    classes: ClassCounts | None,
+    reasons: list[str],
+) -> tuple[Method, Cutoff | None]:
     wrong = impact.objective.total_variation
     chance = 0.0 if found.name in ("cyclic", "regularised", "constant") else impact.by_chance
     if wrong <= max(SKEWED, 1.25 * chance):
         reasons.append(
-            f"plain averaging: only {wrong:.1%} of the objective is in the wrong place"
-            + (f", and {chance:.1%} would be by chance in a log of this length" if chance else "")
+            f"plain averaging: only {100 * wrong:.1f} % of the weight is in the wrong place"
+            + (
+                f", and {100 * chance:.1f} % would be by chance in a log of this length"
+                if chance
+                else ""
+            )
         )
-        return Method("fedavg", "average participating")
+        return Method("fedavg", "average participating"), None
     reasons.append(
-        f"FedAU: {wrong:.0%} of the objective is in the wrong place under plain averaging; FedAU "
+        f"FedAU: {100 * wrong:.0f} % of the weight is in the wrong place under plain averaging; FedAU "
         "learns weights 1/p_n as it runs and needs no rates in advance"
     )
-    best = cutoff(history)
+    best = cutoff(history, impact.objective.intended, None if classes is None else classes.mix)
     settings: dict[str, Any] = {}
     if best is not None:
-        K = int(best.value)
+        K = int(best.setting.value)
         settings["cutoff"] = K
         p = history.counts[history.counts > 0] / history.rounds
         independent = int(best_cutoff(p, max(history.rounds, 2)).value)
         reasons.append(
-            f"K = {K}: {best.reason} [{best.source}]; Theorem 3's own trade, for independent rounds, "
-            f"has {independent}"
+            f"K = {K}: {best.setting.reason} [{best.setting.source}]; Theorem 3's own trade, for "
+            f"independent rounds, has {independent}"
         )
-    return Method("fedau", "FedAU", settings)
+    return Method("fedau", "FedAU", settings), best
 
 
 def _period(history: History, found: Fit, reasons: list[str]) -> int | None:
@@ -111,12 +131,12 @@ def _server(history: History, impact: Impact, reasons: list[str]) -> int | None:
     risk = theorem_1(history.clients, history.clients - never).terms["(1 − ω)/8"]
     if missing < MISSING and not lost:
         reasons.append(
-            f"{never} clients never came: {missing:.2%} of the objective, which no weights bring back; "
-            "too little to need data at the server"
+            f"{never} clients never came: {100 * missing:.1f} % of the objective, which no weights bring "
+            "back; too little to need data at the server"
         )
         return None
     number = _A_CLASS * (_CLASSES if classes is None else len(classes.names))
-    what = f"{missing:.1%} of the objective is held by {never} clients that never came"
+    what = f"{100 * missing:.1f} % of the objective is held by {never} clients that never came"
     if classes is not None and lost:
         what += ", with most of " + ", ".join(f"class {classes.names[k]}" for k in lost[:5])
     reasons.append(

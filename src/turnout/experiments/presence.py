@@ -1,11 +1,16 @@
 """Who took part: when, and as often as intended?"""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from turnout.experiments.results import Results
 from turnout.experiments.style import COLOURS, figure
+
+Whole = NDArray[np.integer[Any]]
 
 _HEAT_ROWS, _HEAT_COLUMNS = 300, 600
 """A heat map is thinned to about so many clients × rounds."""
@@ -22,38 +27,45 @@ def participation(results: Results) -> Figure | None:
     if cell is None or log is None:
         return None
     rates = [row["rate"] for row in cell.clients]
-    came = np.bincount(log.client[log.delivered], minlength=log.clients)
-    by = came if None in rates else np.array(rates, dtype=float)
-    rank = np.empty(log.clients, dtype=np.int64)
-    rank[np.lexsort((-came, -by))] = np.arange(log.clients)
-    rows, columns = min(log.clients, _HEAT_ROWS), min(log.rounds, _HEAT_COLUMNS)
+    by = None if None in rates else np.array(rates, dtype=float)
+    round, client = log.round[log.delivered], log.client[log.delivered]
+    drawn = attendance(round, client, log.rounds, log.clients, by)
+    drawn.axes[0].set_title(f"Who delivered when ({cell.label}, seed {cell.seed})")
+    return drawn
+
+
+def attendance(
+    round: Whole, client: Whole, rounds: int, clients: int, by: NDArray[np.float64] | None = None
+) -> Figure:
+    """Who delivered when, the clients from large to small `by` and then as often as they came."""
+    came = np.bincount(client, minlength=clients)
+    rank = np.empty(clients, dtype=np.int64)
+    rank[np.lexsort((-came, -came if by is None else -by))] = np.arange(clients)
+    rows, columns = min(clients, _HEAT_ROWS), min(rounds, _HEAT_COLUMNS)
     # Counted straight into the thinned table: the full one may not fit into memory.
-    row = rank[log.client[log.delivered]] * rows // log.clients
-    column = log.round[log.delivered] * columns // log.rounds
+    row, column = rank[client] * rows // clients, round.astype(np.int64) * columns // rounds
     table = np.zeros((rows, columns))
     np.add.at(table, (row, column), 1)
-    share = np.bincount(np.arange(log.clients) * rows // log.clients, minlength=rows)[:, None]
-    width = np.bincount(np.arange(log.rounds) * columns // log.rounds, minlength=columns)
+    share = np.bincount(np.arange(clients) * rows // clients, minlength=rows)[:, None]
+    width = np.bincount(np.arange(rounds) * columns // rounds, minlength=columns)
     table /= share * width
     drawn = figure(8.0, 4.4)
     axes = drawn.subplots()
     image = axes.imshow(
         table, aspect="auto", cmap=_SHARE, vmin=0, vmax=1, interpolation="nearest",
-        extent=(0, log.rounds, log.clients, 0),
+        extent=(0, rounds, clients, 0),
     )  # fmt: skip
     never = int((came == 0).sum())
     if never:
-        axes.axhline(log.clients - never, color="#D55E00", linewidth=1.2)
+        axes.axhline(clients - never, color="#D55E00", linewidth=1.2)
         axes.text(
-            log.rounds * 0.99, log.clients - never / 2, f"{never} never deliver",
+            rounds * 0.99, clients - never / 2, f"{never} never deliver",
             color="#D55E00", ha="right", va="center",
         )  # fmt: skip
     axes.grid(visible=False)
     axes.set_xlabel("round")
     axes.set_ylabel("client, from frequent to rare")
-    axes.set_title(f"Who delivered when ({cell.label}, seed {cell.seed})")
-    thinned = rows * columns < log.clients * log.rounds
-    if thinned:
+    if rows * columns < clients * rounds:
         drawn.colorbar(image, ax=axes, label="share of rounds delivered")
     return drawn
 
