@@ -37,7 +37,7 @@ test-slow: setup ## the tests that take minutes
 bench: $(VENV)/.bench ## every benchmark, beside turnout's peers (long)
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(PY) "$$script"; done
 
-docs: $(VENV)/.docs ## the documentation as a site in site/; warnings are errors
+docs: setup ## the documentation as a site in site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 # The wheel is built from the sdist, and tried where nothing else of this checkout is in reach.
@@ -58,7 +58,7 @@ lock: ## resolve every extra and the benchmarks' peers anew into constraints.txt
 	$(PYTHON) -m venv build/lock
 	$(LOCK) install -qq torch==2.13.0
 	$(LOCK) install -qq torch==2.13.0 'click<8.5' hatchling datasets \
-		-r benchmarks/requirements.txt '.[flower,hub,track,report,dev,docs]'
+		-r benchmarks/requirements.txt '.[hub,dev]'
 	$(LOCK) check
 	{ grep '^#' constraints.txt; $(LOCK) freeze --exclude turnout \
 		| grep -vE '^(nvidia|cuda|triton)' | sed -E 's/^(torch==[0-9.]+)\+.*/\1/'; } > build/constraints.txt
@@ -75,10 +75,6 @@ $(VENV)/.dev: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV): a minute or so, most of it for torch"
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	$(PIP) -e '.[dev]'
-	@touch $@
-
-$(VENV)/.docs: $(VENV)/.dev
-	$(PIP) -e '.[docs]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev benchmarks/requirements.txt
