@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from turnout.cli.progress import progress
+from turnout.cli.progress import Telling, progress
 from turnout.cli.screen import print_summary, say, stderr, stdout
 from turnout.experiments.config import Config
 from turnout.experiments.directory import REPORT
@@ -32,7 +32,7 @@ def execute(
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     outcome = _run(read(file, changes), out, quiet, json, resume, jobs)
-    return _end(outcome, quiet)
+    return _end(outcome, quiet or json)
 
 
 def demonstrate(out: Path | None, changes: Sequence[str], quiet: bool, json: bool) -> int:
@@ -44,13 +44,14 @@ def demonstrate(out: Path | None, changes: Sequence[str], quiet: bool, json: boo
         say("")
         for sentence in findings(outcome.summary):
             say(sentence)
-    return _end(outcome, quiet)
+    return _end(outcome, quiet or json)
 
 
 def _run(
     config: Config, out: Path | None, quiet: bool, json: bool, resume: bool = False, jobs: int = 1
 ) -> Outcome:
-    with progress(config, quiet or json, jobs) as watch, interruptible() as asked:
+    telling = Telling.not_at_all if quiet else Telling.as_json if json else Telling.to_people
+    with progress(config, telling, jobs) as watch, interruptible() as asked:
         outcome = run_experiment(config, out, watch, asked, resume, jobs)
     report = _report(outcome)
     if json:
