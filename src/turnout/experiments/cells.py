@@ -40,6 +40,7 @@ from turnout.simulator import (
     measure,
     restore,
 )
+from turnout.tracking import About, follow
 
 log = logging.getLogger("turnout")
 
@@ -131,6 +132,7 @@ def _play(
     with (
         lines(cell.folder / "metrics.jsonl", at.get("metrics", 0)) as metrics_file,
         lines(cell.folder / "timing.jsonl", at.get("timing", 0)) as timing_file,
+        follow(run.track, _followed(cell, run, about, progress.server.round)) as following,
     ):
 
         def keep() -> None:
@@ -157,6 +159,7 @@ def _play(
                 happened = advance(simulation, progress)
             except DivergenceError as error:
                 diverged = error
+                following.ending = "diverged"
                 break
             trained = perf_counter()
             last = progress.server.x
@@ -168,12 +171,28 @@ def _play(
                 _append(metrics_file, metrics)
                 timing = {"seconds": seconds, "evaluating": evaluating}
                 _append(timing_file, {"round": metrics["round"], **timing})
+                following(metrics)
             if watch is not None:
                 watch(happened, metrics)
     done = run.rounds if diverged is None else diverged.round
     _keep(cell, simulation, evaluator, progress, last, done)
     _status(cell, about, "done" if diverged is None else "diverged", done)
     shutil.rmtree(cell.folder / CHECKPOINTS, ignore_errors=True)  # Nothing is left to resume.
+
+
+def _followed(cell: Cell, run: RunSection, about: dict[str, Any], after: int) -> About:
+    """What trackers are told of the cell."""
+    world, model, augment = cell.setting
+    settings = {
+        **{key: about[key] for key in ("method", "seed", "engine", "rounds")},
+        "dtype": run.dtype,
+        "data": repr(world.train),
+        "participation": repr(world.participation),
+        "model": repr(model),
+        "augmentation": augment is not None,
+        "folder": str(cell.folder),
+    }
+    return About(run.name, cell.label, cell.seed, cell.folder, settings, after)
 
 
 def _append(file: BinaryIO, values: dict[str, Any]) -> None:

@@ -31,6 +31,10 @@ class OpenSection(Section):
         return dict(self.model_extra or {})
 
 
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
 class RunSection(Section):
     """How long, how often, how exactly."""
 
@@ -70,6 +74,9 @@ class RunSection(Section):
     )
     plots: bool = Field(
         default=True, description="save plots and, of several cells, a report in the run directory"
+    )
+    track: Annotated[list[Literal["tensorboard", "mlflow", "wandb"]], BeforeValidator(_listed)] = (
+        Field(default=[], description="trackers that are told the metrics as they come, too")
     )
 
     @field_validator("seeds")

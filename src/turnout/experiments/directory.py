@@ -48,7 +48,7 @@ def create(out: Path | None, name: str) -> Path:
     return folder
 
 
-_LOOKS = ("name", "tail", "plots", "checkpoint_seconds")
+_LOOKS = ("name", "tail", "plots", "checkpoint_seconds", "track")
 """Keys of [run] that a resumed run may change: nothing that is computed depends on them."""
 
 

@@ -39,7 +39,7 @@ def names(several: Sequence[Results]) -> list[str]:
     ]
 
 
-_OWN = ("name", "plots", "checkpoint_seconds", "threads", "engine")
+_OWN = ("name", "plots", "checkpoint_seconds", "threads", "engine", "track")
 """Keys of [run] that change no result."""
 
 

@@ -127,6 +127,8 @@ def phrase(kind: Kind) -> str:
         # Those that one says first: values before their absence.
         words = [phrase(part) for part in sorted(parts, key=lambda part: part is NoneType)]
         return ", ".join(words[:-1]) + " or " + words[-1]
+    if origin is list and get_origin(parts[0]) is Literal:
+        return "a list of any of " + ", ".join(map(repr, get_args(parts[0])))
     if origin is list:
         return "a list of " + _PLURALS.get(parts[0], "values")
     return _WORDS.get(kind, "a table")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 
+from turnout import tracking
 from turnout.errors import WorkerError, require
 from turnout.evaluate import Metrics
 from turnout.experiments import jobs as processes
@@ -62,11 +63,13 @@ def run_experiment(
     built = Cells(config)
     for cell in built.of(config.run.seeds[0]):
         simulation_of(cell, config.run)
+    tracking.check(config.run.track)
     table = resolved(config)
     folder = reopen(out, table) if resume else create(out, config.run.name)
     with locked(folder):
         if not (folder / CONFIG).exists():
             describe(folder, table)
+        tracking.prepare(config.run.track, config.run.name)
         work = _Playing(built, folder, resume)
         try:
             for _ in processes.play(work, built.places(), jobs, watch, asked):
