@@ -28,7 +28,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 from torch import Tensor
 
-from turnout.errors import CheckpointError
+from turnout.errors import CheckpointError, WriteError
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -116,8 +116,15 @@ def _present(folder: Path) -> list[Path]:
     return sorted(folder.glob("round-*"), reverse=True)
 
 
-def _failed(folder: Path, error: OSError) -> CheckpointError:
-    return CheckpointError(
+def size(state: Any) -> int:
+    """About how many bytes a checkpoint of `state` takes, with nothing linked."""
+    arrays: dict[str, Array] = {}
+    _describe(state, "state", arrays)
+    return sum(array.nbytes for array in arrays.values())
+
+
+def _failed(folder: Path, error: OSError) -> WriteError:
+    return WriteError(
         f"no checkpoint could be written in {folder}: {error.strerror or error}; "
         "the last one is intact"
     )

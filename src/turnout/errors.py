@@ -16,6 +16,10 @@ class CheckpointError(Exception):
     """One sentence on why a checkpoint cannot be written or read."""
 
 
+class WriteError(CheckpointError):
+    """One sentence on files that cannot be written, on a full disk for example."""
+
+
 class WorkerError(Exception):
     """One sentence on worker processes that died, and died again."""
 

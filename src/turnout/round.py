@@ -15,7 +15,8 @@ given: tables of a million clients are updated in place, so keep no alias of an 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from math import isfinite
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -328,6 +329,39 @@ def close(algorithm: Algorithm, state: ServerState) -> ServerState:
     for total in state.changes.values():
         total.zero_()
     return replace(state, round=state.round + 1, client_round=state.client_round + 1)
+
+
+def unsound(state: ServerState) -> str | None:
+    """Which of the server's vectors is no longer finite after a round; None if all are.
+
+    A model can be sound while what will move it later is not: a gate or a divisor of 0 holds it
+    still, and so does amplification until its round comes. Tables with a row a client are not walked
+    through: what enters a row enters a sum or a mean of these, too.
+
+    >>> from turnout.algorithms import fedau
+    >>> state = start(fedau(), torch.zeros(2), clients=3)
+    >>> unsound(state), unsound(replace(state, total=torch.tensor([0.0, torch.nan])))
+    (None, 'the sum of updates')
+    """
+    for what, node in (
+        ("the model", state.x),
+        ("the sum of updates", state.total),
+        ("memory", state.memory.get("mean")),
+        ("the server transform", state.transform),
+        ("the mean of what clients keep", state.means),
+    ):
+        if not _sound(node):
+            return what
+    return None
+
+
+def _sound(node: Any) -> bool:
+    if isinstance(node, dict):
+        return all(map(_sound, node.values()))
+    if not isinstance(node, Tensor):
+        return True
+    # One pass, and mostly the only one; a sum can overflow though each number is finite.
+    return isfinite(float(node.sum())) or bool(torch.isfinite(node).all())
 
 
 def _divide(total: Tensor, divisor: float) -> Tensor:

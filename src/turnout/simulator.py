@@ -27,11 +27,11 @@ from turnout.world import World
 
 
 class DivergenceError(ArithmeticError):
-    """The model is no longer finite."""
+    """The model, or what is going to move it, is no longer finite."""
 
-    def __init__(self, algorithm: str, round: int) -> None:
-        super().__init__(f"{algorithm} diverged in round {round}: the model is no longer finite")
-        self.algorithm, self.round = algorithm, round
+    def __init__(self, algorithm: str, round: int, what: str = "the model") -> None:
+        super().__init__(f"{algorithm} diverged in round {round}: {what} is no longer finite")
+        self.algorithm, self.round, self.what = algorithm, round, what
 
 
 @dataclass(frozen=True)
@@ -200,14 +200,18 @@ def advance(simulation: Simulation, progress: Progress) -> Round:
     else:
         _server_round(simulation, progress)
         happened = Round(number, "server", nobody, nobody, np.zeros(0))
-    if not bool(torch.isfinite(progress.server.x).all()):
-        raise DivergenceError(algorithm.name, number)
+    what = protocol.unsound(progress.server)
+    if what is not None:
+        raise DivergenceError(algorithm.name, number, what)
     return happened
 
 
 def _client_round(simulation: Simulation, progress: Progress, rows: Rows) -> NDArray[np.float64]:
     algorithm, server = simulation.algorithm, progress.server
     broadcast = protocol.announce(algorithm, server, rows)
+    if not np.isfinite(broadcast.weights).all():
+        client = rows[~np.isfinite(broadcast.weights)][0]
+        raise DivergenceError(algorithm.name, server.round, f"the weight of client {client}")
 
     def recall(some: Rows) -> Tensors:
         index = torch.from_numpy(some)

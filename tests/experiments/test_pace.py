@@ -1,6 +1,6 @@
 """Checkpoints are due by the clock, and rarer where they cost much."""
 
-from turnout.experiments.pace import SHARE, Pace
+from turnout.experiments.pace import SHARE, SPEED, Pace
 
 
 class Clock:
@@ -12,7 +12,7 @@ class Clock:
 
 def test_due_every_so_many_seconds() -> None:
     clock = Clock()
-    pace = Pace(30, clock)
+    pace = Pace(30, clock=clock)
     seen = []
     for clock.now in range(0, 100, 10):
         seen.append(pace.due())
@@ -23,7 +23,7 @@ def test_due_every_so_many_seconds() -> None:
 
 def test_a_dear_checkpoint_is_made_rarer_so_that_its_share_stays_small() -> None:
     clock = Clock()
-    pace = Pace(1, clock)
+    pace = Pace(1, clock=clock)
 
     def write() -> None:
         clock.now += 2
@@ -38,6 +38,18 @@ def test_a_dear_checkpoint_is_made_rarer_so_that_its_share_stays_small() -> None
 
 
 def test_zero_seconds_means_every_round() -> None:
-    pace = Pace(0, Clock())
+    pace = Pace(0, 10**12, Clock())
+    assert pace.due()
     pace.keep(lambda: None)
     assert pace.due()
+
+
+def test_the_first_of_a_large_state_waits_until_it_is_worth_its_cost() -> None:
+    clock = Clock()
+    pace = Pace(30, int(10 * SPEED), clock)  # ten seconds of writing
+    seen = []
+    for clock.now in range(0, 600, 10):
+        seen.append(pace.due())
+        if seen[-1]:
+            pace.keep(lambda: None)  # it was quick after all
+    assert [10 * turn for turn, due in enumerate(seen) if due][:3] == [250, 280, 310]

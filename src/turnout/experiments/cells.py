@@ -126,7 +126,7 @@ def _play(
     last, diverged, pace, heavy = (
         progress.server.x,
         None,
-        Pace(run.checkpoint_seconds),
+        Pace(run.checkpoint_seconds, checkpoint.size(progress)),
         Heavy(cell.place.name),
     )
     with (
@@ -205,8 +205,11 @@ def _status(cell: Cell, about: dict[str, Any], status: str, round: int) -> None:
 
 
 def _status_of(folder: Path) -> str | None:
-    path = folder / "status.json"
-    return str(json.loads(path.read_text(encoding="utf-8"))["status"]) if path.exists() else None
+    """None also where it cannot be told: then the cell is played, to what it was."""
+    try:
+        return str(json.loads((folder / "status.json").read_bytes())["status"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def _keep(

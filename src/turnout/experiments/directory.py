@@ -14,6 +14,7 @@ summary.json, summary.csv, summary.md, plots/
 report.html           all of it to look at, in one file
 """
 
+import json
 import platform
 import re
 import sys
@@ -29,7 +30,7 @@ from turnout.errors import InputError
 from turnout.experiments import toml
 from turnout.experiments.files import json_text, write
 
-CONFIG, REPORT = "config.toml", "report.html"
+CONFIG, REPORT, VERSIONS = "config.toml", "report.html", "versions.json"
 
 _PACKAGES = ("torch", "numpy", "scikit-learn", "pyarrow", "safetensors")
 
@@ -112,8 +113,17 @@ def _fresh(parent: Path, name: str) -> Path:
 def describe(folder: Path, table: dict[str, Any]) -> None:
     """Write what the experiment is and what it runs on."""
     heading = f"# Written by turnout {__version__}; repeat it with: turnout run config.toml\n\n"
-    write(folder / CONFIG, heading + toml.dumps(table))
-    write(folder / "versions.json", json_text(versions()))
+    write(folder / VERSIONS, json_text(versions()))
+    write(folder / CONFIG, heading + toml.dumps(table))  # last: with it, there is a run to resume
+
+
+def threads_of(folder: Path) -> int | None:
+    """With how many of torch's threads the run began; None if that cannot be told."""
+    try:
+        found = json.loads((folder / VERSIONS).read_bytes())["threads"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return found if isinstance(found, int) and found >= 1 else None
 
 
 def versions() -> dict[str, Any]:

@@ -18,11 +18,13 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def replace(path: Path, make: Callable[[Path], Any]) -> None:
-    """Let `make` write a file, and give it the name `path` when it is done."""
+    """Let `make` write a file, and give it the name `path` when it is on the disk."""
     # The ending stays: some writers choose the form by it.
     draft = path.with_name(f".writing-{os.getpid()}-{path.name}")
     try:
         make(draft)
+        with open(draft, "rb") as file:  # or, after a loss of power, the name may be all there is
+            os.fsync(file.fileno())
         os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)

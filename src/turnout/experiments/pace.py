@@ -5,6 +5,8 @@ from time import monotonic
 
 SHARE = 0.04
 """Of the time between two checkpoints, how much writing the next one may take."""
+SPEED = 200e6
+"""Bytes a second at which the first checkpoint is expected to be written; then it is measured."""
 
 
 class Pace:
@@ -14,9 +16,11 @@ class Pace:
     after every round, whatever the cost.
     """
 
-    def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, seconds: float, size: int = 0, clock: Callable[[], float] = monotonic
+    ) -> None:
         self.seconds, self.clock = seconds, clock
-        self.last, self.cost = clock(), 0.0
+        self.last, self.cost = clock(), size / SPEED
 
     def due(self) -> bool:
         if self.seconds == 0:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import torch
 
 from turnout import tracking
-from turnout.errors import WorkerError, require
+from turnout.errors import WorkerError, WriteError, require
 from turnout.evaluate import Metrics
 from turnout.experiments import jobs as processes
 from turnout.experiments.cells import Place, run_cell, simulation_of
 from turnout.experiments.config import Config
-from turnout.experiments.directory import CONFIG, create, describe, reopen
+from turnout.experiments.directory import CONFIG, create, describe, reopen, threads_of
 from turnout.experiments.files import json_text, write
 from turnout.experiments.interrupt import Asked, Interrupted
 from turnout.experiments.lock import locked
@@ -66,19 +66,30 @@ def run_experiment(
     tracking.check(config.run.track)
     table = resolved(config)
     folder = reopen(out, table) if resume else create(out, config.run.name)
+    again = f"turnout run {folder / CONFIG} --out {folder} --resume"
     with locked(folder):
         if not (folder / CONFIG).exists():
             describe(folder, table)
+        elif config.run.threads is None:
+            # As many as then, for cells that have not begun, too: others would change last bits.
+            torch.set_num_threads(threads_of(folder) or torch.get_num_threads())
         tracking.prepare(config.run.track, config.run.name)
         work = _Playing(built, folder, resume)
         try:
             for _ in processes.play(work, built.places(), jobs, watch, asked):
                 pass
+            return finish(folder, config.run.plots)
         except (Interrupted, WorkerError) as stopped:
-            again = f"turnout run {folder / CONFIG} --out {folder} --resume"
             sentence = f"{stopped}; all is kept, and this goes on: {again}"
             raise type(stopped)(sentence) from None
-        return finish(folder, config.run.plots)
+        except WriteError as error:
+            raise WriteError(f"{error}; with that mended this goes on: {again}") from error
+        except OSError as error:
+            where = error.filename or folder
+            raise WriteError(
+                f"{where} cannot be written or read: {error.strerror or error}; checkpoints are "
+                f"intact, and with that mended this goes on: {again}"
+            ) from error
 
 
 class _Playing(NamedTuple):

@@ -34,7 +34,8 @@ def inverse(p: ArrayLike) -> WeightRule:
         )
 
     def weigh(rows: Rows) -> NDArray[np.float64]:
-        return 1 / rates[rows]
+        with np.errstate(over="ignore"):  # Whoever trains with an infinite weight is told of it.
+            return 1 / rates[rows]
 
     def init(clients: int) -> State:
         require(

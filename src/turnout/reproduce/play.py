@@ -101,7 +101,7 @@ def play(
     seconds, evaluating = at.get("seconds", 0.0), at.get("evaluating", 0.0)
     if not metrics and simulation.training.layout.size <= _SMALL:
         metrics.append({"round": first, "x": progress.server.x.tolist()})
-    last_good, status, pace = progress.server.x, "done", Pace(SAVE_EVERY)
+    last_good, status, pace = progress.server.x, "done", Pace(SAVE_EVERY, checkpoint.size(progress))
 
     def keep() -> None:
         notes = {"metrics": metrics, "seconds": seconds, "evaluating": evaluating}
