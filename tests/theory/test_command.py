@@ -70,6 +70,9 @@ def test_every_calculator_runs_from_the_command_line(paper: str, name: str, tmp_
     if "--mask" in usage:
         np.savetxt(tmp_path / "mask.csv", np.tile(np.eye(4), (10, 1)), "%d", delimiter=",")
         words += ["--mask", f"@{tmp_path / 'mask.csv'}"]
+    if "--gradients" in usage:
+        (tmp_path / "gradients.csv").write_text("1\n0\n0\n-1\n")
+        words += ["--gradients", f"@{tmp_path / 'gradients.csv'}"]
     said = _run(*words)
     assert said.exit_code == 0, said.output + str(said.exception)
     assert said.output.strip()

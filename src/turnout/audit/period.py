@@ -55,11 +55,23 @@ def period_of(found: Spectrum, peak: Peak) -> Period | None:
 
 
 def _refine(found: Spectrum, place: int) -> float:
-    """The frequency of a line between the places of the grid, by a parabola on the finer one."""
+    """The frequency at which the periodogram is highest near a place of the grid.
+
+    Anywhere between the places: with many clients the interval is far narrower than the grid. The
+    finer grid j/2T holds all products of presence, and from them the power at any ω is
+    (1/T)·(r_0 + 2 Σ_k r_k cos ωk).
+    """
+    from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]
+
+    rounds = found.rounds
+    products = np.fft.irfft(found.between, n=2 * rounds)[:rounds]
+    lags = 2 * pi * np.arange(1, rounds)
     middle = min(2 * place, len(found.between) - 2)
-    near = found.between[middle - 1 : middle + 2]
-    middle = min(middle + int(near.argmax()) - 1, len(found.between) - 2)
-    left, top, right = np.sqrt(found.between[middle - 1 : middle + 2])
-    bend = left - 2 * top + right
-    shift = 0.0 if bend == 0 else 0.5 * (left - right) / bend
-    return float((middle + np.clip(shift, -0.5, 0.5)) / (2 * found.rounds))
+    middle = min(middle + int(found.between[middle - 1 : middle + 2].argmax()) - 1, rounds - 1)
+    best = minimize_scalar(
+        lambda frequency: -float(products[1:] @ np.cos(lags * frequency)),
+        bounds=((middle - 1) / (2 * rounds), (middle + 1) / (2 * rounds)),
+        method="bounded",
+        options={"xatol": 1e-4 / rounds},
+    )
+    return float(best.x)

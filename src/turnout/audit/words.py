@@ -52,8 +52,12 @@ def log(found: Audit) -> Pairs:
 def who(found: Audit) -> Pairs:
     federation, rates, history = found.federation, found.rates, found.history
     yield "mean rate", f"{percent(federation.mean_rate)} of rounds"
-    spread = [f"{label} {percent(rate)}" for label, rate in federation.rate_percentiles.items()]
-    yield "rates", ", ".join(spread)
+    low, tenth, half, most, high = map(percent, federation.rate_percentiles.values())
+    yield (
+        "rates",
+        f"{low} to {high}; a tenth of the clients up to {tenth}, half up to {half}, nine tenths up to "
+        f"{most}",
+    )
     width = float(np.median(rates.high - rates.low))
     yield (
         "known to",
@@ -76,8 +80,13 @@ def who(found: Audit) -> Pairs:
     if federation.lost is not None:
         yield "lost", f"{percent(federation.lost)} of those asked never delivered"
     if found.gaps.overall:
-        spread = [f"{label} {length:.4g}" for label, length in found.gaps.overall.items()]
-        yield "gaps", ", ".join(spread) + " rounds from one participation to the next"
+        of = found.gaps.overall
+        yield (
+            "gaps",
+            f"{of['mean']:.3g} rounds on average from one participation to the next; half up to "
+            f"{of['median']:g}, 90 % up to {of['90 %']:g}, 99 % up to {of['99 %']:g}, the longest "
+            f"{of['longest']:g}",
+        )
 
 
 def _never(found: Audit) -> str:

@@ -58,9 +58,10 @@ def attendance(
     never = int((came == 0).sum())
     if never:
         axes.axhline(clients - never, color="#D55E00", linewidth=1.2)
+        room = never > clients / 12  # or the words stand above the line
         axes.text(
-            rounds * 0.99, clients - never / 2, f"{never} never deliver",
-            color="#D55E00", ha="right", va="center",
+            rounds * 0.99, clients - never / 2 if room else clients - never, f"{never} never deliver",
+            color="#D55E00", ha="right", va="center" if room else "bottom",
         )  # fmt: skip
     axes.grid(visible=False)
     axes.set_xlabel("round")

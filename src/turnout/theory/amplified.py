@@ -40,6 +40,15 @@ class Split:
     period: int
     windows: int
 
+    def __str__(self) -> str:
+        return (
+            f"divergence at one x, in the worst of {self.windows} windows of P = {self.period} rounds\n"
+            f"  δ̃(P), of a window from ∇f           {self.window:.4g}\n"
+            f"  β̃, of a round from its window       {self.sampling:.4g}\n"
+            f"  ν̃, among the clients of a round     {self.among:.4g}\n"
+            f"  ρ, largest √Σ_n (q_t^n)² of a round  {self.rho:.4g}"
+        )
+
 
 def round_weights(mask: ArrayLike) -> Floats:
     """q_t^n = 1{n∈S_t}/|S_t| of those rounds in which anybody came; [rounds, clients].

@@ -29,6 +29,7 @@ from turnout.theory import (
     objective,
     safari,
 )
+from turnout.theory.amplified import Split
 from turnout.theory.bound import Bound, Setting
 from turnout.theory.constants import Constants
 from turnout.theory.learnability import Relation
@@ -70,6 +71,7 @@ PAPERS: dict[str, tuple[str, Sequence[Calculator]]] = {
         "Generalized FedAvg (NeurIPS 2022): amplification factor and period.",
         (
             participation_classes,
+            amplified.divergence_split,
             classes.window_divergence,
             classes.best_period,
             classes.period_of,
@@ -114,12 +116,13 @@ MEANINGS: Mapping[str, str] = {
     "distance": "‖x_0 − x*‖",
     "divergence": "δ (σ_G): largest ‖∇F_n − ∇f‖",
     "gap": "F = f(x_0) − f*",
+    "gradients": "@FILE of ∇F_n(x) at one x, a line a client, a column a parameter",
     "gradient": "G: bound on ‖∇f‖",
     "imbalance": "total variation of windows' mean weights from 1/N",
     "intended": "weights q_n of the objective (default: equal)",
     "local_steps": "I (K): local steps",
     "lr": "γ (η_c): local step size",
-    "mask": "FILE of 0s and 1s, a line a round, a column a client",
+    "mask": "@FILE of 0s and 1s, a line a round, a column a client",
     "noise": "σ: deviation of a mini-batch's gradient",
     "noise_exponent": "β_Q (β_P): 1 without label noise",
     "p": "participation rates",
@@ -167,7 +170,7 @@ def plain(found: Any) -> Any:
         return {"epsilon": found.epsilon, "exceeding": found.exceeding, "hidden": found.hidden}
     if isinstance(found, tuple):
         return [plain(part) for part in found]
-    return vars(found) if isinstance(found, Relation) else found
+    return vars(found) if isinstance(found, Relation | Split) else found
 
 
 def finite(value: Any) -> Any:
@@ -179,6 +182,10 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+_LINES = ("mask", "gradients")
+"""Tables of lines and columns, even if they have one column only."""
+
+
 def table(field: str, text: str) -> NDArray[np.float64]:
     """Numbers separated by commas, or a text file of them: "0.1,0.5" or "@rates.csv".
 
@@ -187,7 +194,7 @@ def table(field: str, text: str) -> NDArray[np.float64]:
     """
     try:
         if text.startswith("@"):
-            return np.loadtxt(Path(text[1:]), delimiter=",", ndmin=1)
+            return np.loadtxt(Path(text[1:]), delimiter=",", ndmin=2 if field in _LINES else 1)
         return np.array([float(part) for part in text.split(",")])
     except (OSError, ValueError) as error:
         right = "numbers separated by commas, or @FILE"
@@ -250,6 +257,7 @@ def build() -> typer.Typer:
         name="theory",
         help="Bounds, conditions and recommended settings of the papers.",
         no_args_is_help=True,
+        add_completion=False,  # turnout's own completes this, too
     )
     for paper, (summary, calculators) in PAPERS.items():
         sub = typer.Typer(help=summary, no_args_is_help=True)
