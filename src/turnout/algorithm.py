@@ -126,6 +126,8 @@ class Algorithm:
     beta: float = 0.0
     gate: Gate | None = None
     assistance: Assistance | None = None
+    own_start: bool = False
+    """Does a client go on from the model that the round left in which it last delivered?"""
     settings: dict[str, Any] = field(default_factory=dict)
     """The arguments of the recipe, for tables and run directories."""
 

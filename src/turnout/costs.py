@@ -38,12 +38,12 @@ def costs(algorithm: Algorithm, state: ServerState) -> Costs:
     Costs(server=208000, client=0, down=4000, up=4000)
     Costs(server=8000, client=4000, down=4000, up=8000)
     """
-    vector, kept = _bytes(state.x), keeps(algorithm)
+    vector, number, kept = _bytes(state.x), state.x.element_size(), keeps(algorithm)
     sent = [name for name in kept if name == MEMORY or name in algorithm.local.rule.shared]
     held = [getattr(state, field.name) for field in fields(state) if field.name not in _EVERYBODYS]
     return Costs(
         server=_bytes(held),
-        client=vector * len(kept),
+        client=vector * len(kept) + number * len(algorithm.local.rule.numbers),
         down=vector * (1 + len(state.means)),
         up=vector * (1 + len(sent)),
     )

@@ -26,7 +26,7 @@ from torch import Tensor
 from turnout import draws
 from turnout.algorithm import Algorithm, Rows, State, Tally
 from turnout.errors import InputError, require
-from turnout.parts.local import Ended, LocalRule, Rate, Tensors, sgd
+from turnout.parts.local import Ended, LocalRule, Rate, Tensors, Told, sgd
 
 MEMORY = "memory"
 """The name under which a client keeps h_i when memory is held by clients."""
@@ -49,7 +49,7 @@ class Broadcast(NamedTuple):
     """What the server sends to a cohort."""
 
     x: Tensor
-    """[d], or [C, d] where clients of several runs train in one block."""
+    """[d], or [C, d] where each client goes on from a model of its own."""
     round: int
     """The client round, for weights that clients compute themselves."""
     lr: Rate
@@ -108,8 +108,13 @@ class ServerState:
     """How many updates are in `total`."""
     contributed: NDArray[np.bool_] | None = None
     """[N], with a gate only: whose update is in `total`."""
+    starts: Tensor | None = None
+    """[N, d], where clients go on from their own model: the one that ended the round in which each
+    last delivered, or the first of all."""
+    arrived: NDArray[np.bool_] | None = None
+    """[N], likewise: who has delivered in the open round, and will go on from how it ends."""
     changes: Tensors = field(default_factory=dict)
-    """Sums of this round's changes of what clients keep."""
+    """Sums of changes of what clients keep since the means last moved."""
 
 
 def start(
@@ -135,6 +140,8 @@ def start(
         seen_count=0,
         total=torch.zeros_like(x),
         contributed=np.zeros(clients, dtype=bool) if algorithm.gate else None,
+        starts=x.repeat(clients, 1) if algorithm.own_start else None,
+        arrived=np.zeros(clients, dtype=bool) if algorithm.own_start else None,
         changes={name: torch.zeros_like(x) for name in rule.shared},
     )
 
@@ -149,8 +156,9 @@ def asks_clients(algorithm: Algorithm, seed: int, round: int) -> bool:
 
 def announce(algorithm: Algorithm, state: ServerState, rows: Rows) -> Broadcast:
     """What these clients are sent in the coming client round."""
+    own = state.starts
     return Broadcast(
-        x=state.x,
+        x=state.x if own is None else own[torch.from_numpy(rows)],
         round=state.client_round,
         lr=algorithm.local.rate(state.round),
         weights=algorithm.weight.weigh(state.weight, state.client_round, rows),
@@ -166,6 +174,13 @@ def keeps(algorithm: Algorithm) -> tuple[str, ...]:
     return held + algorithm.local.rule.kept
 
 
+def nothing_kept(algorithm: Algorithm, clients: int, x: Tensor) -> Tensors:
+    """What so many clients keep before their first round: vectors [N, d] and numbers [N, 1]."""
+    widths = {name: len(x) for name in keeps(algorithm)}
+    widths |= dict.fromkeys(algorithm.local.rule.numbers, 1)
+    return {name: x.new_zeros(clients, width) for name, width in widths.items()}
+
+
 def client_step(
     algorithm: Algorithm, broadcast: Broadcast, work: Work, kept: Tensors
 ) -> tuple[Upload, Tensors]:
@@ -174,8 +189,8 @@ def client_step(
     A client commits what it keeps only when its upload has been delivered.
     """
     rule, memory = algorithm.local.rule, algorithm.memory
-    update, steps = _descend(rule, broadcast, work, kept)
-    after = rule.end(Ended(update, broadcast.lr, steps), kept, broadcast.means)
+    ended = _descend(rule, broadcast, work, kept)
+    update, after = rule.end(ended, kept, Told(broadcast.means, broadcast.round))
     # The shares weigh what is averaged over clients, or its mean would belong to another objective.
     shares, weights = broadcast.shares, broadcast.weights
     changes = {name: _scaled(shares, after[name] - kept[name]) for name in rule.shared}
@@ -190,14 +205,12 @@ def client_step(
     return Upload(update, broadcast.weights, changes), after
 
 
-def _descend(
-    rule: LocalRule, broadcast: Broadcast, work: Work, kept: Tensors
-) -> tuple[Tensor, Tensor]:
-    """The local steps of a block: Δ [C, d], and the steps that each row took [C, 1]."""
+def _descend(rule: LocalRule, broadcast: Broadcast, work: Work, kept: Tensors) -> Ended:
+    """The local steps of a block."""
     count = len(work.steps)
     origin = broadcast.x.expand(count, -1)
     own = origin.clone()
-    x, state = rule.begin(own, kept, broadcast.means)
+    x, state = rule.begin(own, kept, Told(broadcast.means, broadcast.round))
     for step in range(work.steps[0]):
         live = sum(steps > step for steps in work.steps)
         rows = slice(0, live)
@@ -214,7 +227,7 @@ def _descend(
                 state[name][rows] = value
     steps = torch.tensor([[s] for s in work.steps], dtype=x.dtype, device=x.device)
     # In memory that is ours: x may be the client's, if that is where the rule began.
-    return torch.sub(x, origin, out=own), steps
+    return Ended(torch.sub(x, origin, out=own), broadcast.lr, steps, state)
 
 
 def _scaled(values: NDArray[np.float64], block: Tensor) -> Tensor:
@@ -232,10 +245,15 @@ def absorb(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload)
         total += upload.changes[name].sum(0)
     if memory is not None and memory.recall is None:
         state.memory = memory.store(state.memory, rows, upload.changes[MEMORY])
+    if state.arrived is not None:
+        state.arrived[rows] = True
     if state.contributed is not None:
         fresh = ~state.contributed[rows]
         rows, upload = rows[fresh], _select(upload, fresh)
         state.contributed[rows] = True
+    if state.starts is not None:
+        # What counts is where the client got to, x_i + ω_i·Δ_i, seen from x.
+        state.total += (state.starts[torch.from_numpy(rows)] - state.x).sum(0)
     if memory is None or memory.recall is None:
         state.total += upload.update.sum(0)
     else:
@@ -322,12 +340,17 @@ def close(algorithm: Algorithm, state: ServerState) -> ServerState:
         state.delivered = 0
         if contributed is not None:
             contributed[:] = False
+    if state.starts is not None and state.arrived is not None:
+        state.starts[torch.from_numpy(state.arrived)] = state.x
+        state.arrived[:] = False
     if algorithm.memory is not None:
         state.memory = algorithm.memory.settle(state.memory)
-    # A new dictionary: the old one has been broadcast, and a client may still hold it.
-    state.means = {name: mean + state.changes[name] / clients for name, mean in state.means.items()}
-    for total in state.changes.values():
-        total.zero_()
+    if (state.client_round + 1) % algorithm.local.rule.window == 0:
+        # A new dictionary: the old one has been broadcast, and a client may still hold it.
+        means, changes = state.means, state.changes
+        state.means = {name: mean + changes[name] / clients for name, mean in means.items()}
+        for total in changes.values():
+            total.zero_()
     return replace(state, round=state.round + 1, client_round=state.client_round + 1)
 
 
@@ -381,5 +404,5 @@ def server_step(algorithm: Algorithm, state: ServerState, work: Work) -> ServerS
         shares=np.ones(1),
         means={},
     )
-    update, _ = _descend(sgd(), broadcast, work, {})
+    update = _descend(sgd(), broadcast, work, {}).update
     return replace(state, x=state.x + update[0], round=state.round + 1)

@@ -122,7 +122,7 @@ class Progress:
     presence: State
     """State of the participation process."""
     kept: Tensors
-    """[N, d] each: what clients keep."""
+    """[N, d] or [N, 1] each: what clients keep."""
     delivered: NDArray[np.int32]
     """[N]: how often each client's update has arrived."""
     influence: NDArray[np.float64]
@@ -159,10 +159,7 @@ def begin(simulation: Simulation, start: Tensor | None = None) -> Progress:
     return Progress(
         server=protocol.start(simulation.algorithm, x, clients, world.shares),
         presence=world.participation.init(),
-        kept={
-            name: torch.zeros(clients, len(x), dtype=x.dtype)
-            for name in protocol.keeps(simulation.algorithm)
-        },
+        kept=protocol.nothing_kept(simulation.algorithm, clients, x),
         delivered=np.zeros(clients, dtype=np.int32),
         influence=np.zeros(clients),
     )
@@ -171,18 +168,15 @@ def begin(simulation: Simulation, start: Tensor | None = None) -> Progress:
 def client_tables(simulation: Simulation) -> list[str]:
     """Names, in a checkpoint, of tables whose rows change by their own client's deliveries only."""
     kept = [f"state.kept.{name}" for name in protocol.keeps(simulation.algorithm)]
-    return [*kept, "state.server.memory.table"]
+    return [*kept, "state.server.memory.table", "state.server.starts"]
 
 
 def restore(simulation: Simulation, tree: dict[str, Any]) -> Progress:
     """The progress that a checkpoint's tree holds, if it is one of this simulation."""
     progress = Progress(**{**tree, "server": ServerState(**tree["server"])})
     found = (len(progress.server.x), len(progress.server.seen), tuple(progress.kept))
-    expected = (
-        simulation.training.layout.size,
-        simulation.world.clients,
-        protocol.keeps(simulation.algorithm),
-    )
+    kept = protocol.nothing_kept(simulation.algorithm, 0, progress.server.x)
+    expected = (simulation.training.layout.size, simulation.world.clients, tuple(kept))
     require(found == expected, "(d, N, kept vectors) of the checkpoint", found, f"{expected}")
     return progress
 
@@ -357,6 +351,10 @@ def measure(
     }
     if test:
         metrics.update(evaluator.test(x))
+        starts = progress.server.starts
+        if starts is not None:  # clients have models of their own, and so there are two to judge
+            of_clients = evaluator.test(starts.mean(0))
+            metrics.update({f"clients_{name}": value for name, value in of_clients.items()})
     if clients:
         metrics.update(evaluator.over_clients(evaluator.clients(x), progress.delivered))
     return metrics

@@ -12,6 +12,8 @@ import torch
 from tests.conformance.cases import CASES, DELIVERED, ROUNDS
 from tests.conformance.test_resume import leaves
 
+from turnout.algorithm import Algorithm
+from turnout.parts.local import Tensors
 from turnout.round import (
     ServerState,
     absorb,
@@ -19,7 +21,7 @@ from turnout.round import (
     asks_clients,
     client_step,
     close,
-    keeps,
+    nothing_kept,
     server_step,
     start,
 )
@@ -51,7 +53,7 @@ def federate(case: str, blocks=lambda t, rows: [rows], shares=SHARES) -> ServerS
     """The trace of the conformance suite; `blocks` cuts each round's clients into blocks."""
     algorithm = CASES[case]
     state = start(algorithm, torch.ones(DIM, dtype=torch.float64), CLIENTS, shares)
-    kept = {n: torch.zeros(CLIENTS, DIM, dtype=torch.float64) for n in keeps(algorithm)}
+    kept = nothing_kept(algorithm, CLIENTS, state.x)
     for t, present in enumerate(DELIVERED):
         if not asks_clients(algorithm, 0, t):
             state = server_step(algorithm, state, Pull(CENTRES[:1], [2]))
@@ -81,6 +83,11 @@ def federate(case: str, blocks=lambda t, rows: [rows], shares=SHARES) -> ServerS
                 state = absorb(algorithm, state, block, together)
         state = close(algorithm, state)
     return state
+
+
+def everybodys(algorithm: Algorithm, state: ServerState) -> Tensors:
+    """What all clients keep, all ones."""
+    return {name: held + 1 for name, held in nothing_kept(algorithm, CLIENTS, state.x).items()}
 
 
 def close_to(state: ServerState, other: ServerState) -> None:
@@ -118,7 +125,7 @@ def test_training_in_one_block_is_training_alone(case) -> None:
     rows = np.argsort(-STEPS, kind="stable")
     draw = torch.Generator().manual_seed(0)
     own = {
-        n: torch.randn(CLIENTS, DIM, dtype=torch.float64, generator=draw) for n in keeps(algorithm)
+        name: held.normal_(generator=draw) for name, held in everybodys(algorithm, state).items()
     }
     broadcast = announce(algorithm, state, rows)
     block, after = client_step(algorithm, broadcast, work(rows), own)
@@ -141,7 +148,7 @@ def test_a_client_step_leaves_what_it_was_given_alone(case) -> None:
     algorithm = CASES[case]
     state = federate(case)
     rows = np.argsort(-STEPS, kind="stable")
-    own = {n: torch.ones(CLIENTS, DIM, dtype=torch.float64) for n in keeps(algorithm)}
+    own = everybodys(algorithm, state)
     broadcast = announce(algorithm, state, rows)
     before = deepcopy((state, broadcast, own))
     upload, kept = client_step(algorithm, broadcast, work(rows), own)
@@ -164,7 +171,7 @@ def test_what_was_sent_stays_as_it_was_sent(case) -> None:
     algorithm = CASES[case]
     state = federate(case)
     rows = np.arange(CLIENTS)[np.argsort(-STEPS, kind="stable")]
-    own = {n: torch.ones(CLIENTS, DIM, dtype=torch.float64) for n in keeps(algorithm)}
+    own = everybodys(algorithm, state)
     broadcast = announce(algorithm, state, rows)
     upload, _ = client_step(algorithm, broadcast, work(rows), own)
     sent = deepcopy((broadcast, upload))

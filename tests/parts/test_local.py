@@ -147,11 +147,11 @@ def test_option_ii_of_plain_steps_is_the_mean_gradient() -> None:
 def test_a_rule_that_starts_from_the_clients_own_model() -> None:
     """Such as FedAWE: Δ counts from the broadcast model, and the client's own copy stays whole."""
 
-    def begin(x, kept, means):
+    def begin(x, kept, told):
         return kept["own"], {}
 
-    def end(ended: Ended, kept, means):
-        return {"own": ended.update}  # Δ itself is kept
+    def end(ended: Ended, kept, told):
+        return ended.update, {"own": ended.update}  # Δ itself is kept
 
     rule = sgd()._replace(begin=begin, end=end, kept=("own",))
     algorithm = fedavg(local=Local(rule=rule))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from turnout.algorithm import Algorithm, per_delivered
 from turnout.algorithms.recipe import recipe
-from turnout.parts.local import Ended, Local, LocalRule, Rate, Tensors, sgd
+from turnout.parts.local import Ended, Local, LocalRule, Rate, Tensors, Told, sgd
 from turnout.parts.transform import sgd as server_sgd
 from turnout.parts.weight import uniform
 
@@ -29,9 +29,9 @@ def control_variates(rule: LocalRule | None = None) -> LocalRule:
     """
     inner = rule or sgd()
 
-    def begin(x: Tensor, kept: Tensors, means: Tensors) -> tuple[Tensor, Tensors]:
-        drift = means["control"] - kept["control"]
-        x, state = inner.begin(x, kept, means)
+    def begin(x: Tensor, kept: Tensors, told: Told) -> tuple[Tensor, Tensors]:
+        drift = told.means["control"] - kept["control"]
+        x, state = inner.begin(x, kept, told)
         return x, {"drift": drift, **state}
 
     def step(gradient: Tensor, x: Tensor, lr: Rate, state: Tensors) -> tuple[Tensor, Tensors]:
@@ -39,11 +39,19 @@ def control_variates(rule: LocalRule | None = None) -> LocalRule:
         x, rest = inner.step(gradient + state["drift"], x, lr, rest)
         return x, {"drift": state["drift"], **rest}
 
-    def end(ended: Ended, kept: Tensors, means: Tensors) -> Tensors:
+    def end(ended: Ended, kept: Tensors, told: Told) -> tuple[Tensor, Tensors]:
         # Option II: c_i − c + (x_t − y_i)/(Kγ), and Δ_i = y_i − x_t.
-        control = kept["control"] - means["control"] - ended.update / (ended.steps * ended.lr)
-        return {**inner.end(ended, kept, means), "control": control}
+        drift = told.means["control"] - kept["control"]
+        control = -drift - ended.update / (ended.steps * ended.lr)
+        update, after = inner.end(ended, kept, told)
+        return update, {**after, "control": control}
 
     names = ("control",)
-    label = f"control_variates({inner})"
-    return LocalRule(begin, step, end, inner.kept + names, inner.shared + names, label)
+    return inner._replace(
+        begin=begin,
+        step=step,
+        end=end,
+        kept=inner.kept + names,
+        shared=inner.shared + names,
+        name=f"control_variates({inner})",
+    )

@@ -22,7 +22,7 @@ from turnout.engine.reference import Reference
 from turnout.engine.threaded import Precision, Threaded
 from turnout.errors import choose, require
 from turnout.parts.local import Local
-from turnout.round import Broadcast, keeps
+from turnout.round import Broadcast, nothing_kept
 
 log = logging.getLogger("turnout")
 
@@ -157,16 +157,18 @@ def _try(engine: Engine, training: Training, outlook: Outlook) -> _Trial:
     steps = training.steps(local, outlook.rows)
     few = min(STEPS, int(steps.max()))
     algorithm = replace(outlook.algorithm, local=replace(local, steps=few, epochs=None))
-    zeros = torch.zeros(len(rows), training.layout.size, dtype=training.dtype)
     x = training.layout.flatten(training.model.module)
-    names, ones = keeps(algorithm), np.ones(len(rows))
+    kept, ones = nothing_kept(algorithm, len(rows), x), np.ones(len(rows))
     means = {name: torch.zeros_like(x) for name in local.rule.shared}
     broadcast = Broadcast(x, 0, local.rate(0), ones, ones, means)
 
     def seconds() -> float:
         began = perf_counter()
         for _ in engine.train(
-            algorithm, broadcast, rows, lambda some: {name: zeros[: len(some)] for name in names}
+            algorithm,
+            broadcast,
+            rows,
+            lambda some: {name: held[: len(some)] for name, held in kept.items()},
         ):
             pass
         return perf_counter() - began

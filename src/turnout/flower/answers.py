@@ -13,7 +13,7 @@ from turnout.flower import kept, messages, secure_wire
 from turnout.flower.messages import Reply, Ticket
 from turnout.flower.naming import Naming
 from turnout.parts.local import Tensors
-from turnout.round import Upload, keeps
+from turnout.round import Upload, nothing_kept
 
 _SPACE = "turnout"
 
@@ -37,7 +37,7 @@ def recall_vectors(
     algorithm: Algorithm, context: Context, ticket: Ticket, x: Tensor
 ) -> Tensors | None:
     """The vectors [1, d] that this client keeps; None if it has lost them."""
-    fresh = {name: torch.zeros_like(x)[None] for name in keeps(algorithm)}
+    fresh = nothing_kept(algorithm, 1, x)
     return kept.recall(context.state, _SPACE, ticket.vectors, fresh)
 
 

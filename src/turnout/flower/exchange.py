@@ -80,10 +80,11 @@ class Exchange:
         """The orders to these clients; they have what is left of the round."""
         federation, now = self.federation, self.clock.now()
         life = opened + self.rules.lifetime - now
-        arrays, means = federation.arrays, federation.means
+        means, models = federation.means, federation.arrays_for(list(nodes))
         heeded = None if attendance is None else set(attendance.delivered.tolist())
         out = []
-        for ticket in federation.tickets(np.array(list(nodes), dtype=np.int64)):
+        tickets = federation.tickets(np.array(list(nodes), dtype=np.int64))
+        for ticket, arrays in zip(tickets, models, strict=True):
             node = nodes[ticket.row]
             ask = Ask(
                 row=ticket.row,

@@ -53,6 +53,13 @@ class Federation:
         """The model as Flower's arrays."""
         return self.packing.record(self.progress.server.x)
 
+    def arrays_for(self, rows: Sequence[int]) -> list[ArrayRecord]:
+        """The models that these clients are sent: one and the same, or each one's own."""
+        starts = self.progress.server.starts
+        if starts is None:
+            return [self.arrays] * len(rows)
+        return [self.packing.record(starts[row]) for row in rows]
+
     @property
     def means(self) -> ArrayRecord | None:
         """What clients are told of vectors that clients keep."""

@@ -80,7 +80,7 @@ def _require_free_steps(algorithm: Algorithm) -> Algorithm:
 def _end_at(there: Tensor) -> LocalRule:
     """The local rule of a client whose steps have been taken elsewhere, as far as `there`."""
     return LocalRule(
-        begin=lambda x, kept, means: (there[None].clone(), {}),
+        begin=lambda x, kept, told: (there[None].clone(), {}),
         step=lambda gradient, x, lr, state: (x, state),
     )
 

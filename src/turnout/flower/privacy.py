@@ -71,7 +71,7 @@ class Privacy:
 
 def require_private(algorithm: Algorithm) -> None:
     """Refuse an algorithm in which one round's noise does not cover what a client has sent."""
-    if algorithm.memory is not None or algorithm.local.rule.shared:
+    if algorithm.memory is not None or algorithm.local.rule.kept:
         raise InputError(
             f"{algorithm.name} remembers what clients have sent and uses it again in later rounds, "
             "for which the noise of one round does not account; use a method without memory and "

@@ -68,9 +68,12 @@ def forget(algorithm: Algorithm, progress: Progress) -> Progress:
         else server.memory
     )
     means = {name: torch.zeros_like(mean) for name, mean in server.means.items()}
+    changes = {name: torch.zeros_like(total) for name, total in server.changes.items()}
+    # What a transform has summed up of changes (FOCUS) goes with what they changed.
+    transform = algorithm.transform.init(server.x)
     return replace(
         progress,
-        server=replace(server, memory=fresh, means=means),
+        server=replace(server, memory=fresh, means=means, changes=changes, transform=transform),
         accepted=np.full_like(progress.accepted, NEVER),
         generation=progress.generation + 1,
     )
@@ -98,6 +101,8 @@ def grow(algorithm: Algorithm, progress: Progress, clients: int) -> Progress:
         means={name: mean * (count / clients) for name, mean in old.means.items()},
         seen=_padded(old.seen, clients, False),
         contributed=None if old.contributed is None else _padded(old.contributed, clients, False),
+        starts=None if old.starts is None else _grown_starts(old.starts, old.x, clients),
+        arrived=None if old.arrived is None else _padded(old.arrived, clients, False),
     )
     return replace(
         progress,
@@ -110,6 +115,11 @@ def grow(algorithm: Algorithm, progress: Progress, clients: int) -> Progress:
 
 def _padded(values: NDArray[Any], size: int, value: Any) -> NDArray[Any]:
     return np.concatenate([values, np.full(size - len(values), value, dtype=values.dtype)])
+
+
+def _grown_starts(starts: Tensor, x: Tensor, clients: int) -> Tensor:
+    """A newcomer starts from the model as it is."""
+    return torch.cat([starts, x.repeat(clients - len(starts), 1)])
 
 
 def _grown(old: State, fresh: State) -> State:

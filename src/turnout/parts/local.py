@@ -18,30 +18,48 @@ Tensors = dict[str, Tensor]
 Rate = float | Tensor  # a step size for all, or [C, 1]: one a client
 
 
+class Told(NamedTuple):
+    """What the server tells the rule beside the model."""
+
+    means: Tensors
+    """Means over the population of the vectors that clients share."""
+    round: int
+    """The client round."""
+
+
 class Ended(NamedTuple):
     """What a rule sees when a client's local steps are over."""
 
-    update: Tensor  # [C, d]: Δ
+    update: Tensor  # [C, d]: how far the client has moved its copy
     lr: Rate
     steps: Tensor  # [C, 1]: local steps taken
+    state: Tensors  # the rule's own, after the last of them
 
 
 class LocalRule(NamedTuple):
-    """A pair (begin, step), and `end` for rules whose clients keep vectors between rounds.
+    """A pair (begin, step), and `end` for rules that upload something else, or keep something.
 
-    `kept` names vectors [d] that each client keeps, zero at first; `end` returns their new values.
-    Of those in `shared` the server keeps the mean over the population and broadcasts it: a client
-    uploads the change of its vector, and a sum of changes is all that the server needs.
+    `kept` names vectors [d] that each client keeps between rounds, and `numbers` single numbers,
+    all zero at first; `end` returns Δ_i, and the new values of what is kept. Of the vectors in
+    `shared` the server keeps the mean over the population and broadcasts it: a client uploads the
+    change of its vector, and a sum of changes is all that the server needs. The mean that is
+    broadcast moves every `window` client rounds.
     A rule may work in place on the tensors it is given; it must return them.
     """
 
-    begin: Callable[[Tensor, Tensors, Tensors], tuple[Tensor, Tensors]]
-    """(x [C, d], kept rows, shared means) → (where the client starts, state of [C, …] tensors)"""
+    begin: Callable[[Tensor, Tensors, Told], tuple[Tensor, Tensors]]
+    """(x [C, d], kept rows, told) → (where the client starts, state of [C, …] tensors)"""
     step: Callable[[Tensor, Tensor, Rate, Tensors], tuple[Tensor, Tensors]]
     """(gradient, x, lr, state) → (x, state)"""
-    end: Callable[[Ended, Tensors, Tensors], Tensors] = lambda ended, kept, means: kept
+    end: Callable[[Ended, Tensors, Told], tuple[Tensor, Tensors]] = lambda ended, kept, told: (
+        ended.update,
+        kept,
+    )
+    """(ended, kept rows, told) → (Δ [C, d], kept rows)"""
     kept: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    window: int = 1
     name: str = "local rule"
 
     def __repr__(self) -> str:
@@ -53,7 +71,7 @@ def sgd(momentum: float = 0.0, weight_decay: float = 0.0, clip: float | None = N
 
     >>> sgd(momentum=0.9)
     sgd(momentum=0.9)
-    >>> x, state = sgd().begin(torch.ones(1, 2), {}, {})
+    >>> x, state = sgd().begin(torch.ones(1, 2), {}, Told({}, 0))
     >>> sgd().step(torch.tensor([[1.0, 2.0]]), x, 0.5, state)[0]
     tensor([[0.5000, 0.0000]])
     """
@@ -61,7 +79,7 @@ def sgd(momentum: float = 0.0, weight_decay: float = 0.0, clip: float | None = N
     require(weight_decay >= 0, "local.weight_decay", weight_decay, "0 or more")
     require(clip is None or clip > 0, "local.clip", clip, "positive, or none")
 
-    def begin(x: Tensor, kept: Tensors, means: Tensors) -> tuple[Tensor, Tensors]:
+    def begin(x: Tensor, kept: Tensors, told: Told) -> tuple[Tensor, Tensors]:
         return x, {"velocity": torch.zeros_like(x)} if momentum else {}
 
     def step(gradient: Tensor, x: Tensor, lr: Rate, state: Tensors) -> tuple[Tensor, Tensors]:
@@ -87,9 +105,9 @@ def proximal(mu: float, rule: LocalRule | None = None) -> LocalRule:
     require(mu >= 0, "local.mu", mu, "0 or more")
     inner = rule or sgd()
 
-    def begin(x: Tensor, kept: Tensors, means: Tensors) -> tuple[Tensor, Tensors]:
+    def begin(x: Tensor, kept: Tensors, told: Told) -> tuple[Tensor, Tensors]:
         anchor = x.clone()
-        x, state = inner.begin(x, kept, means)
+        x, state = inner.begin(x, kept, told)
         return x, {"anchor": anchor, **state}
 
     def step(gradient: Tensor, x: Tensor, lr: Rate, state: Tensors) -> tuple[Tensor, Tensors]:
