@@ -49,6 +49,13 @@ FEDAVG = a.fedavg(local=LOCAL)
         a.amplified(period=3, factor=1.0, inner=FEDAVG),
         a.safari(q=1.0, inner=FEDAVG),
         a.wait_minibatch(local=LOCAL),
+        a.fedprox(mu=0.0, local=LOCAL),
+        a.fedavgm(server_momentum=0.0, inner=FEDAVG),
+        a.fedstale(local=LOCAL),
+        a.fedstale(weights="delivered", local=LOCAL),
+        a.fedkeep(local=LOCAL),
+        a.fedkeep(beta=1.0, local=LOCAL),
+        a.fedawe(local=LOCAL),
         a.fedavg(local=replace(LOCAL, rule=proximal(0.0))),
         a.fedavg(local=replace(LOCAL, rule=sgd(momentum=0.0, weight_decay=0.0, clip=1e9))),
     ],
@@ -101,6 +108,25 @@ def test_without_client_rounds_safari_is_the_server_alone() -> None:
 )
 def test_with_beta_zero_memory_has_no_say(method, plain) -> None:
     same(replace(method, beta=0.0), plain)
+
+
+@pytest.mark.parametrize(
+    ("method", "other"),
+    [
+        (a.fedprox(mu=0.0, local=LOCAL), FEDAVG),
+        (a.fedprox(mu=0.5, local=LOCAL), a.fedavg(local=replace(LOCAL, rule=proximal(0.5)))),
+        (a.fedavgm(1.5, 0.0, FEDAVG), a.fedavg(server_lr=1.5, local=LOCAL)),
+        (a.fedstale(1.0, "delivered", local=LOCAL), a.fedvarp(local=LOCAL)),
+        (a.fedstale(0.0, cutoff=3, local=LOCAL), a.fedau(cutoff=3, local=LOCAL)),
+        (a.fedkeep(0.0, cutoff=3, local=LOCAL), a.fedau(cutoff=3, local=LOCAL)),
+        (a.fedkeep(0.4, cutoff=3, local=LOCAL), a.fedstale(0.4, cutoff=3, local=LOCAL)),
+        (a.fedkeep(1.0, cutoff=1, local=LOCAL), a.mifa(local=LOCAL)),
+        (a.amplified_scaffold(1, 1.0, local=LOCAL), a.scaffold(local=LOCAL)),
+    ],
+    ids=repr,
+)
+def test_a_method_at_its_corner_is_another(method, other) -> None:
+    same(method, other)
 
 
 def test_a_cluster_for_each_client_is_fedvarp() -> None:

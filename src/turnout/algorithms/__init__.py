@@ -6,11 +6,18 @@ A new file in this folder is found by itself: it registers its recipes by their 
 from importlib import import_module
 from pkgutil import iter_modules
 
+from turnout.algorithms.adaptive import fedadam, fedavgm, fedyogi
 from turnout.algorithms.amplified import amplified
+from turnout.algorithms.amplified_scaffold import amplified_scaffold
 from turnout.algorithms.centralised import centralised
 from turnout.algorithms.fedau import fedau
 from turnout.algorithms.fedavg import average_all, fedavg
+from turnout.algorithms.fedawe import fedawe
+from turnout.algorithms.fedkeep import fedkeep
+from turnout.algorithms.fedprox import fedprox
+from turnout.algorithms.fedstale import fedstale
 from turnout.algorithms.fedvarp import fedvarp
+from turnout.algorithms.focus import focus
 from turnout.algorithms.known import known
 from turnout.algorithms.mifa import mifa
 from turnout.algorithms.recipe import RECIPES, recipe
@@ -21,11 +28,20 @@ from turnout.algorithms.wait_for_all import wait_full, wait_minibatch
 __all__ = [
     "RECIPES",
     "amplified",
+    "amplified_scaffold",
     "average_all",
     "centralised",
+    "fedadam",
     "fedau",
     "fedavg",
+    "fedavgm",
+    "fedawe",
+    "fedkeep",
+    "fedprox",
+    "fedstale",
     "fedvarp",
+    "fedyogi",
+    "focus",
     "known",
     "mifa",
     "recipe",
