@@ -81,7 +81,16 @@ def _figure(chosen: Sequence[Cell], paths: Sequence[Floats]) -> Figure:
             z = _centres(cell)
             axes.plot(*path.T, color="#0072B2", marker="o", markersize=3, linewidth=1)
             axes.plot(*z.T, color="#D55E00", marker="^", linestyle="none", label="$z_n$")
-            axes.plot(*z.mean(0), color="#000000", marker="*", markersize=10, label="$x^*$")
+            axes.plot(
+                *z.mean(0),
+                color="#000000",
+                marker="*",
+                markersize=10,
+                linestyle="none",
+                label="$x^*$",
+            )
             axes.set_title(next(iter(cell.point.values())))
+        drawn.supxlabel("first coordinate of $x$", fontsize=10)
+        drawn.supylabel("second coordinate of $x$", fontsize=10)
         all_axes[0].legend()
         return drawn

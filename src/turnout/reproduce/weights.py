@@ -11,7 +11,7 @@ from turnout import round as protocol
 from turnout.experiments.style import figure, look, settings
 from turnout.reproduce.grid import Cell, cells
 from turnout.reproduce.item import METHOD
-from turnout.reproduce.judge import MARKS, Entry, Printed, judged
+from turnout.reproduce.judge import BY_SPREAD, MARKS, Entry, Printed, judged
 from turnout.reproduce.origin import origin
 from turnout.reproduce.play import simulation_of
 from turnout.reproduce.report import Report
@@ -33,7 +33,7 @@ def weights(request: Request) -> Report:
     rounds = int(settings_of.get(request.scale, {}).get("rounds", settings_of["rounds"]))
     rows: list[dict[str, Any]] = []
     entries: list[Entry] = []
-    drawn: dict[tuple[str, str], dict[float, Floats]] = {}
+    drawn: dict[tuple[str, str], list[tuple[float, Floats]]] = {}
     for cell in cells(item, request.scale, request.seeds):
         simulation = simulation_of(cell.config)
         participation = simulation.world.participation
@@ -49,12 +49,15 @@ def weights(request: Request) -> Report:
             ours = Measured(late, None, 1)
             label = f"client {client}, p = {rate:.3f}, 1/p = {1 / rate:.1f}"
             entries.append(Entry(label, " · ".join(cell.point.values()), ours, expected))
-            drawn.setdefault((cell.point["participation"], cell.point[METHOD]), {})[rate] = omega
+            panel = cell.point["participation"], cell.point[METHOD]
+            drawn.setdefault(panel, []).append((rate, omega))
             rows.append(
                 {**cell.point, "seed": cell.seed, "client": int(client), "p": rate, "1/p": 1 / rate}
                 | {"weight": late, "expected": None if expected is None else expected.value}
             )
-    found = judged(entries, signed=False, values=True, points=0.0)
+    # Whatever matches does so within its own interval, so that needs no mention.
+    judgement = judged(entries, signed=False, values=True, points=0.0)
+    found = [e._replace(why="" if e.why == BY_SPREAD else e.why) for e in judgement]
     for row, entry in zip(rows, found, strict=True):
         row["verdict"] = entry.verdict
     shown = [["", "", item.about.unit, "expected", ""]]
@@ -82,7 +85,7 @@ def _expected(cell: Cell, p: float, cutoff: int | None, rounds: int) -> Printed 
     return Printed(mean, ERRORS * float(np.sqrt(interval_variance(p, limit).value / seen)))
 
 
-def _figure(drawn: dict[tuple[str, str], dict[float, Floats]]) -> Figure:
+def _figure(drawn: dict[tuple[str, str], list[tuple[float, Floats]]]) -> Figure:
     with settings():
         patterns = list(dict.fromkeys(pattern for pattern, _ in drawn))
         methods = list(dict.fromkeys(method for _, method in drawn))
@@ -90,7 +93,7 @@ def _figure(drawn: dict[tuple[str, str], dict[float, Floats]]) -> Figure:
         grid = made.subplots(len(methods), len(patterns), sharex=True, squeeze=False)
         for (pattern, method), lines in drawn.items():
             axes: Axes = grid[methods.index(method)][patterns.index(pattern)]
-            for place, (p, omega) in enumerate(lines.items()):
+            for place, (p, omega) in enumerate(lines):
                 style = look(place)
                 at = np.arange(0, len(omega), max(1, len(omega) // _POINTS))
                 label = f"p = {p:.3f}"
@@ -98,7 +101,9 @@ def _figure(drawn: dict[tuple[str, str], dict[float, Floats]]) -> Figure:
                 axes.axhline(1 / p, color=style.colour, linestyle=":", linewidth=1)
             axes.set_yscale("log")
             axes.set_title(f"{method}, {pattern}")
-            axes.set_xlabel("round")
-            axes.set_ylabel("weight ω (dotted: 1/p)")
+            if grid[-1][patterns.index(pattern)] is axes:
+                axes.set_xlabel("round")
+            if grid[methods.index(method)][0] is axes:
+                axes.set_ylabel("weight ω (dotted: 1/p)")
         made.axes[0].legend()
         return made
