@@ -9,7 +9,7 @@ PYTEST := $(PY) -m pytest -n $(WORKERS)
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-slow bench docs dist lock clean
+.PHONY: help setup demo check format test test-slow bench docs notebook dist lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ bench: $(VENV)/.bench ## every benchmark, beside turnout's peers (long)
 
 docs: setup ## the documentation as a site in site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+
+notebook: setup ## play examples/tour.ipynb anew, with its pictures
+	$(VENV)/bin/jupyter execute --inplace examples/tour.ipynb
 
 # The wheel is built from the sdist, and tried where nothing else of this checkout is in reach.
 dist: setup ## sdist and wheel in dist/, the wheel tried in an environment of its own

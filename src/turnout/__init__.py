@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from turnout import algorithms, data, participation
+    from turnout import algorithms, data, participation, plots
     from turnout.errors import InputError
     from turnout.models import Model
     from turnout.parts.local import Local
@@ -29,6 +29,7 @@ _HOMES = {
     "algorithms": None,
     "data": None,
     "participation": None,
+    "plots": None,
     "simulate": "simulator",
     "weights": "round",
 }
@@ -42,6 +43,7 @@ __all__ = [
     "algorithms",
     "data",
     "participation",
+    "plots",
     "simulate",
     "weights",
 ]

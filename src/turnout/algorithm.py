@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from turnout.card import card
 from turnout.parts.local import Local
 
 Rows = NDArray[np.int64]
@@ -134,6 +135,14 @@ class Algorithm:
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={v!r}" for k, v in self.settings.items())
         return f"{self.name}({inside})"
+
+    def _repr_html_(self) -> str:
+        said = {key: str(value) for key, value in self.settings.items()}
+        said["memory of past updates"] = "none" if self.memory is None else f"β = {self.beta:g}"
+        if self.assistance is not None:
+            said["server rounds"] = f"{100 * (1 - self.assistance.q):.3g} % of rounds"
+        said["sums are enough for the server"] = "yes" if self.sums_only else "no"
+        return card(self.name, said)
 
     @property
     def sums_only(self) -> bool:

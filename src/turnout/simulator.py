@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from turnout import round as protocol
 from turnout.algorithm import Algorithm, Rows, State
+from turnout.card import card, counted
 from turnout.data.augment import Augmentation
 from turnout.data.pool import Pool
 from turnout.engine import Choice, Engine, Outlook, Training, pick
@@ -230,7 +231,7 @@ def _server_round(simulation: Simulation, progress: Progress) -> None:
     progress.server = protocol.server_step(algorithm, server, simulation.engine.work(task))
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """A finished (or diverged) simulation."""
 
@@ -246,6 +247,30 @@ class Run:
     seconds: float = 0.0
     engine: str = ""
     """Which engine trained, and why."""
+
+    def __repr__(self) -> str:
+        if not self.history:
+            return f"<run of {self.algorithm!r}: {self._length()}>"
+        metric = "test_accuracy" if "test_accuracy" in self.history[-1] else "test_loss"
+        return f"<run of {self.algorithm!r}: {self._length()}, {metric} {self.final(metric):.4g}>"
+
+    def _repr_html_(self) -> str:
+        names = {
+            "test_accuracy": "test accuracy",
+            "test_loss": "test loss",
+            "train_loss": "loss of the clients",
+            "spread_accuracy": "spread of accuracy over clients",
+            "never_seen_accuracy": "accuracy for clients that never came",
+        }
+        said = {"rounds": self._length(), "trained in": f"{self.seconds:.1f} s by {self.engine}"}
+        for key, name in names.items():
+            if self.curve(key)[1]:
+                said[name] = f"{self.final(key):.4g}"
+        return card(repr(self.algorithm), said)
+
+    def _length(self) -> str:
+        done = counted(int(self.history[-1]["round"]) if self.history else 0, "round")
+        return done if self.diverged is None else f"diverged in round {self.diverged.round}"
 
     def curve(self, metric: str = "test_accuracy") -> tuple[list[int], list[float]]:
         """Rounds and values of one metric, where it was measured."""

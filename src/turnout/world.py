@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from turnout.card import between, card, counted
 from turnout.data.pool import Partition, Pool
 from turnout.errors import require
 from turnout.participation.process import Participation
@@ -49,6 +50,25 @@ class World:
         return World(
             train.take(partition.order), partition.offsets, test, participation, server, shares
         )
+
+    def __repr__(self) -> str:
+        return f"<world: {'; '.join(self._said().values())}>"
+
+    def _repr_html_(self) -> str:
+        return card("World", self._said())
+
+    def _said(self) -> dict[str, str]:
+        sizes = np.diff(self.offsets)
+        held = between(sizes.min(), sizes.max())
+        said = {
+            "clients": f"{counted(self.clients, 'client')} with {held} samples",
+            "training data": repr(self.train).strip("<>"),
+            "test data": counted(len(self.test), "test sample"),
+            "participation": repr(self.participation).strip("<>"),
+        }
+        if self.server is not None:
+            said["server"] = f"{counted(len(self.server), 'sample')} at the server"
+        return said
 
     @property
     def clients(self) -> int:

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from turnout.card import between, counted
 from turnout.errors import InputError, require
 
 
@@ -46,6 +47,12 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    def __repr__(self) -> str:
+        shape = "×".join(map(str, self.inputs.shape[1:])) or "one number"
+        kind = str(self.inputs.dtype).removeprefix("torch.")
+        classes = "" if self.classes is None else f", {counted(self.classes, 'class', 'classes')}"
+        return f"<{self.name}: {counted(len(self), 'sample')} of {shape} {kind}{classes}>"
 
     def gather(
         self,
@@ -105,6 +112,11 @@ class Partition:
         order = order[owner[order] >= 0].astype(np.int64)
         sizes = np.bincount(owner[order], minlength=clients)
         return Partition(order, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+    def __repr__(self) -> str:
+        held = f"{between(self.sizes.min(), self.sizes.max())} each"
+        clients, samples = counted(self.clients, "client"), counted(len(self.order), "sample")
+        return f"<partition: {clients} with {samples}, {held}>"
 
     @property
     def clients(self) -> int:

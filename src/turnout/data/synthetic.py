@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from turnout.card import counted
 from turnout.data.pool import Partition, Pool
 from turnout.draws import generator
 from turnout.errors import require
@@ -31,6 +32,11 @@ class Problem:
     residuals: Vector  # r_n [N]
     noise: float
     """σ: E‖∇F_n(x; ξ) − ∇F_n(x)‖² = σ² for one sample ξ of any client, at every x."""
+
+    def __repr__(self) -> str:
+        clients, dim = self.centres.shape
+        constants = f"L = {self.smoothness:g}, μ = {self.convexity:g}, δ = {self.divergence:.4g}"
+        return f"<{self.pool.name}: {counted(clients, 'client')}, {dim}-dimensional, {constants}>"
 
     @property
     def smoothness(self) -> float:

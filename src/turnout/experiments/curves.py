@@ -23,8 +23,12 @@ def accuracy(results: Results) -> Figure | None:
 
 def loss(results: Results) -> Figure | None:
     """And its loss, where accuracy has a plot of its own?"""
-    both = _measured(results, "test_accuracy") and _measured(results, "test_loss")
-    return _test_loss(results) if both else None
+    return losses(results) if _measured(results, "test_accuracy") else None
+
+
+def losses(results: Results) -> Figure | None:
+    """Its loss in any case?"""
+    return _test_loss(results) if _measured(results, "test_loss") else None
 
 
 def _measured(results: Results, metric: str) -> bool:

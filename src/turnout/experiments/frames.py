@@ -36,7 +36,8 @@ def log_ticks(axis: Axis, unit: str = "", scale: float = 1.0) -> None:
 def title(results: Results, what: str, spread: bool = True) -> str:
     seeds = len({cell.seed for cell in results.cells})
     of = f"{'mean ± std of ' if spread else ''}{seeds} seeds"
-    return f"{what}: {results.config.run.name}" + (f", {of}" if seeds > 1 else "")
+    named = f"{what}: {name}" if (name := results.config.run.name) else what
+    return named + (f", {of}" if seeds > 1 else "")
 
 
 def legend(drawn: Figure, axes: Axes) -> None:

@@ -1,5 +1,6 @@
 """How plots look: colours that colour-blind readers can tell apart, and files that repeat."""
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,9 +53,19 @@ def series(place: int) -> str:
     return f"series-{place}"
 
 
+class _Drawn(Figure):
+    """A figure that notebooks show without any window system being set up."""
+
+    def _repr_png_(self) -> bytes:
+        image = BytesIO()
+        with settings():
+            self.savefig(image, dpi=90, metadata={"Software": None})
+        return image.getvalue()
+
+
 def figure(width: float = 8.0, height: float = 4.8) -> Figure:
     """An empty figure that belongs to no window and no global state."""
-    return Figure(figsize=(width, height), layout="constrained")
+    return _Drawn(figsize=(width, height), layout="constrained")
 
 
 def settings() -> Any:

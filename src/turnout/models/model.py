@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from turnout.card import counted
 from turnout.errors import InputError, choose
 from turnout.models import zoo
 from turnout.models.losses import LOSSES, Loss, cross_entropy, half_squared
@@ -55,6 +56,13 @@ class Model:
     """(output, target) → one number a sample."""
     classification: bool
     """Whether accuracy means anything."""
+
+    def __repr__(self) -> str:
+        parameters = counted(sum(p.numel() for p in self.module.parameters()), "parameter")
+        layers = type(self.module).__name__
+        if isinstance(self.module, nn.Sequential):
+            layers = " → ".join(type(layer).__name__ for layer in self.module)
+        return f"<model: {layers}; {parameters}, {self.loss.__name__}>"
 
     @staticmethod
     def of(

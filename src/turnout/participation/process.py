@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from turnout.card import counted
+
 Rows = NDArray[np.int64]
 State = dict[str, Any]  # plain arrays under plain names, so that a checkpoint can hold it
 
@@ -40,6 +42,22 @@ class Participation:
     among: Callable[[Rows], "Participation"] | None = None
     """The same process over these clients only, where leaving some out changes what the others do
     (m of N). None: clients come and go whatever the others do."""
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {counted(self.clients, 'client')}{self._often()}>"
+
+    def _often(self) -> str:
+        """How often they come, where that is known.
+
+        >>> from turnout.participation import bernoulli
+        >>> bernoulli([0.1, 0.3])
+        <bernoulli: 2 clients, each comes in 10 to 30 % of rounds>
+        """
+        if self.rates is None:
+            return ""
+        low, high = 100 * float(self.rates.min()), 100 * float(self.rates.max())
+        share = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+        return f", each comes in {share} % of rounds"
 
     def rounds(self, rounds: int) -> Iterator[Attendance]:
         """The first `rounds` rounds, one by one."""

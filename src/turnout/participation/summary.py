@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from turnout.card import card
 from turnout.participation.inputs import whole
 from turnout.participation.process import Participation
 
 _QUANTILES = {"smallest": 0.0, "10 %": 0.1, "median": 0.5, "90 %": 0.9, "largest": 1.0}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Summary:
     """Rates are shares of the rounds, one a client; counts are clients, one a round."""
 
@@ -35,6 +36,15 @@ class Summary:
                 f"asked, but never arrived: {lost}",
             ]
         )
+
+    def _repr_html_(self) -> str:
+        said = {
+            label: f"expected {_cell(expected)}, realised {_cell(realised)}"
+            for label, expected, realised in self.rows()
+        }
+        return card(f"{self.name}: share of {len(self.cohorts)} rounds", said)
+
+    __repr__ = __str__
 
     def rows(self) -> list[tuple[str, float | None, float]]:
         """What the table shows: label, expected, realised."""

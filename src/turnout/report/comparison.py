@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
+from turnout.card import counted
 from turnout.errors import InputError
 from turnout.experiments import curves, fairness, presence, weighing
 from turnout.experiments.directory import CONFIG, REPORT
@@ -136,9 +137,9 @@ def lead(results: Results, summary: Summary) -> str:
     clients = max((len(cell.clients) for cell in results.cells), default=0)
     seeds = len({cell.seed for cell in results.cells})
     said = (
-        f"{_count(len(summary.lines), 'method')}, {_count(seeds, 'seed')}, "
-        f"{_count(run.rounds, 'round')}; {data.name}"
-        + (f", {_count(clients, 'client')}" if clients else "")
+        f"{counted(len(summary.lines), 'method')}, {counted(seeds, 'seed')}, "
+        f"{counted(run.rounds, 'round')}; {data.name}"
+        + (f", {counted(clients, 'client')}" if clients else "")
         + f", participation {results.config.participation.process}."
     )
     column = next((c for c in summary.columns if c.key in ("tail", "test_loss")), None)
@@ -151,15 +152,6 @@ def lead(results: Results, summary: Summary) -> str:
     if seeds < 2:
         return f"{said} With one seed there is no spread, so the table marks no method as best."
     return f"{said} No method is best by more than the spread over seeds ({what})."
-
-
-def _count(number: int, what: str) -> str:
-    """How many.
-
-    >>> _count(1, "seed"), _count(10000, "round")
-    ('1 seed', '10 000 rounds')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}".replace(",", " ")
 
 
 def _summary(results: Results, summary: Summary, several: Sequence[Results]) -> list[Part]:

@@ -95,11 +95,13 @@ def _reader(drawn: Figure, prefix: str, read: str) -> str:
         "across": _across(axes, at),
     }
     label = escape(read)
+    # A name may have </script> in it.
+    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     return (
         f'<div class="reader" hidden><label for="{prefix}-at">{label} '
         f'<output for="{prefix}-at"></output></label>'
         f'<input type="range" id="{prefix}-at" min="0" max="{len(at) - 1}" value="{len(at) - 1}">'
-        f'<ul></ul><script type="application/json">{json.dumps(data, ensure_ascii=False)}</script>'
+        f'<ul></ul><script type="application/json">{text}</script>'
         "</div>"
     )
 
