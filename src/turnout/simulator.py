@@ -17,6 +17,7 @@ from turnout.card import card, counted
 from turnout.data.augment import Augmentation
 from turnout.data.pool import Pool
 from turnout.engine import Choice, Engine, Outlook, Training, pick
+from turnout.engine.crew import undisturbed
 from turnout.engine.threaded import Precision
 from turnout.errors import InputError, require
 from turnout.evaluate import ClientScores, Evaluator, Metrics
@@ -187,15 +188,17 @@ def advance(simulation: Simulation, progress: Progress) -> Round:
     algorithm, number = simulation.algorithm, progress.server.round
     attendance, progress.presence = simulation.world.participation.step(progress.presence, number)
     nobody = np.zeros(0, dtype=np.int64)
-    if protocol.asks_clients(algorithm, simulation.training.seed, number):
-        # An update that gets lost changes nothing here, so the simulator does not compute it.
-        rows = attendance.delivered
-        weights = _client_round(simulation, progress, rows)
-        happened = Round(number, "clients", attendance.cohort, rows, weights)
-    else:
-        _server_round(simulation, progress)
-        happened = Round(number, "server", nobody, nobody, np.zeros(0))
-    what = protocol.unsound(progress.server)
+    by_clients = protocol.asks_clients(algorithm, simulation.training.seed, number)
+    with undisturbed(simulation.engine.workers if by_clients else 1):
+        if by_clients:
+            # An update that gets lost changes nothing here, so the simulator does not compute it.
+            rows = attendance.delivered
+            weights = _client_round(simulation, progress, rows)
+            happened = Round(number, "clients", attendance.cohort, rows, weights)
+        else:
+            _server_round(simulation, progress)
+            happened = Round(number, "server", nobody, nobody, np.zeros(0))
+        what = protocol.unsound(progress.server)
     if what is not None:
         raise DivergenceError(algorithm.name, number, what)
     return happened

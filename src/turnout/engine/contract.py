@@ -118,6 +118,11 @@ Recall = Callable[[Rows], Tensors]
 class Engine(Protocol):
     """Local training of a cohort, in blocks that come in a fixed order."""
 
+    @property
+    def workers(self) -> int:
+        """Threads that train side by side; 1 is the caller's own."""
+        ...
+
     def train(
         self, algorithm: Algorithm, broadcast: Broadcast, rows: Rows, recall: Recall
     ) -> Iterator[Block]:

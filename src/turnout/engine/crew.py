@@ -46,7 +46,7 @@ def in_order(jobs: Iterable[Callable[[], T]], workers: int) -> Iterator[T]:
 @cache
 def _crew(workers: int) -> ThreadPoolExecutor:
     threads = torch.get_num_threads()
-    executor = ThreadPoolExecutor(workers, "turnout", torch.set_num_threads, (1,))
+    executor = ThreadPoolExecutor(workers, "turnout", _alone)
     # All start here and now, because `set_num_threads` also leaves its mark on later threads.
     together = Barrier(workers + 1)
     for _ in range(workers):
@@ -54,6 +54,32 @@ def _crew(workers: int) -> ThreadPoolExecutor:
     together.wait()
     torch.set_num_threads(threads)
     return executor
+
+
+@contextmanager
+def undisturbed(workers: int) -> Iterator[None]:
+    """Where there are several workers, the calling thread has no intra-op threads within this.
+
+    OpenMP's go on spinning for some milliseconds after each operation, on cores that workers need.
+    """
+    threads = torch.get_num_threads()
+    if workers == 1 or threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _alone() -> None:
+    """One intra-op thread for the calling thread, now and later."""
+    torch.set_num_threads(1)
+    # A thread takes the number that was last set anywhere when torch first asks for its own. Asked
+    # here, before others set theirs, it keeps 1; otherwise the workers' threads would be twice as
+    # many as cores, and wait for each other in every operation.
+    torch.get_num_threads()
 
 
 class Spares(Generic[T]):

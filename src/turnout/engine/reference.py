@@ -21,6 +21,10 @@ class Reference:
 
     training: Training
 
+    @property
+    def workers(self) -> int:
+        return 1
+
     def train(
         self, algorithm: Algorithm, broadcast: Broadcast, rows: Rows, recall: Recall
     ) -> Iterator[Block]:
