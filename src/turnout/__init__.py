@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from turnout import algorithms, data, participation, plots
+    from turnout import flower as flower
     from turnout.errors import InputError
     from turnout.models import Model
     from turnout.parts.local import Local
@@ -28,6 +29,7 @@ _HOMES = {
     "World": "world",
     "algorithms": None,
     "data": None,
+    "flower": None,  # not in __all__: `import *` must not need Flower
     "participation": None,
     "plots": None,
     "simulate": "simulator",

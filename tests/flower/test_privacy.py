@@ -150,6 +150,12 @@ def test_privacy_and_secure_aggregation_are_not_to_be_had_together(monkeypatch):
         Strategy(fedau(), 6, privacy=Privacy(1.0, 1.0), secure=SecureAggregation())
 
 
+def test_a_bound_that_would_show_whom_it_refuses_does_not_go_with_privacy(monkeypatch):
+    monkeypatch.setattr(privacy, "_accounting", lambda: None)
+    with pytest.raises(InputError, match=r"norm_bound with privacy is 5\.0; it must be none"):
+        Strategy(fedau(), 6, rules=Rules(norm_bound=5.0), privacy=Privacy(1.0, 1.0))
+
+
 @pytest.mark.parametrize("bad", [{"clip": 0}, {"noise": -1.0}, {"delta": 1.0}])
 def test_privacy_that_cannot_be_is_refused(bad):
     with pytest.raises(InputError, match=f"privacy.{next(iter(bad))} is"):

@@ -141,6 +141,23 @@ def test_a_new_run_finds_new_clients_states_and_goes_on(case, tmp_path):
         torch.testing.assert_close(found.tree["server"]["x"], expected, rtol=1e-9, atol=1e-11)
 
 
+def test_two_runs_do_not_write_to_one_folder(tmp_path, monkeypatch):
+    """Who stops looking at a run's log has not stopped the run, and soon starts another."""
+    monkeypatch.setattr("turnout.flower.store._PATIENCE", 0.0)
+    world, field = classification(asked=ASKED), None
+
+    def second(number, arrays):
+        if number == 2:
+            with pytest.raises(InputError, match=r"is in use by process \d+; .*flwr stop"):
+                strategy("fedau", tmp_path, world).start(field, initial(logistic()), ROUNDS)
+
+    field = grid("fedau", world)
+    first = strategy("fedau", tmp_path, world)
+    first.start(field, initial(logistic()), 4, evaluate_fn=second)
+    assert load(tmp_path / "participation.csv").rounds == 4
+    strategy("fedau", tmp_path, world).start(field, initial(logistic()), 5)  # it is free again
+
+
 def test_a_finished_federation_is_not_played_on(tmp_path):
     world = classification(asked=ASKED)
     trajectory(strategy("fedau", tmp_path, world), grid("fedau", world), initial(logistic()), 4)

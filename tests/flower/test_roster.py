@@ -7,7 +7,7 @@ import pytest
 import torch
 from flwr.app import Context, RecordDict
 from tests.conformance.cases import CASES, classification, in_process, logistic
-from tests.flower.faults import FaultyGrid
+from tests.flower.faults import HANGS, FaultyGrid, slow
 from tests.flower.federations import FakeTime, initial, names, nodes, own_data
 
 from turnout import InputError
@@ -95,6 +95,27 @@ def test_a_client_that_comes_back_at_another_node_keeps_its_row_and_its_history(
     # It is greeted as round 3 begins, and its answer is there at once here.
     assert back.asked() == [6, 6, 6, 6, 6]
     torch.testing.assert_close(back.models, stays.models, rtol=1e-12, atol=1e-13)
+
+
+def test_a_client_that_moves_does_not_sit_out_what_its_old_node_owes():
+    """Its old order could come late, but who has restarted will not answer it."""
+    rules = Rules(deadline=20.0, min_round=0.0, late_rounds=2)
+    field = Field(fedau(), 6, range(6), {2: moves(4, 55)}, rules)
+    field.grid.faults[4, 2] = HANGS
+    field.run(4)
+    assert field.asked() == [6, 6, 6, 6]
+    delivered = [m["delivered"] for m in field.result.train_metrics_clientapp.values()]
+    assert delivered == [6, 5, 6, 6]
+
+
+def test_and_a_late_answer_of_the_old_node_counts_for_nothing():
+    rules = Rules(deadline=20.0, min_round=0.0, late_rounds=2)
+    field = Field(fedau(), 6, range(6), {2: comes(4, 55)}, rules)
+    field.grid.faults[4, 2] = slow(20.6)  # the old node lives on, and answers in round 3
+    field.run(4)
+    delivered = [m["delivered"] for m in field.result.train_metrics_clientapp.values()]
+    assert delivered == [6, 5, 6, 6]
+    assert field.federation.progress.delivered[4] == 3
 
 
 def test_a_killed_node_that_still_seems_online_is_not_asked_once_its_client_is_elsewhere():
@@ -246,7 +267,14 @@ def test_at_most_so_many_are_drawn_and_the_seed_decides_whom():
 
 @pytest.mark.parametrize(
     ("population", "sentence"),
-    [(0, "population is 0"), ([], "at least one name"), (["a", "b", "a"], "names 'a' twice")],
+    [
+        (0, "population is 0"),
+        ([], "at least one name"),
+        (["a", "b", "a"], "names 'a' twice"),
+        ("abc", "population is 'abc'; it must be a number of clients, a list of their names"),
+        (4.0, "population is 4.0"),
+        (True, "population is True"),
+    ],
 )
 def test_a_population_that_cannot_be_is_refused(population, sentence):
     with pytest.raises(InputError, match=sentence):

@@ -243,3 +243,18 @@ def test_methods_that_need_single_updates_say_why_they_refuse(algorithm, sentenc
 def test_what_secure_aggregation_does_not_go_with_is_refused(population, rules, field):
     with pytest.raises(InputError, match=f"{field} with secure aggregation"):
         Strategy(fedau(), population, rules=Rules(**rules), secure=FINE)
+
+
+@pytest.mark.parametrize(
+    ("population", "rules", "fits"),
+    [(1024, {}, True), (1025, {}, False), (1025, {"per_round": 1024}, True)],
+)
+def test_more_clients_than_a_sum_can_hold_are_refused_before_the_first_round(
+    population, rules, fits
+):
+    settings = SecureAggregation(levels=2**22)
+    if fits:
+        Strategy(fedau(), population, rules=Rules(**rules), secure=settings)
+        return
+    with pytest.raises(InputError, match=r"secure\.levels is 4194304; it must be at most 4190211"):
+        Strategy(fedau(), population, rules=Rules(**rules), secure=settings)

@@ -1,5 +1,7 @@
 """The strategy as a Flower app meets it: its own loop, Flower's loop, evaluation, bad settings."""
 
+import subprocess
+import sys
 from collections import OrderedDict
 
 import numpy as np
@@ -29,6 +31,7 @@ from torch import nn
 
 from turnout import InputError, checkpoint
 from turnout.algorithms import fedau, fedavg, safari
+from turnout.data.pool import Pool
 from turnout.flower import InProcessGrid, Rules, Strategy, client_app
 from turnout.flower.happened import mean_metrics
 from turnout.flower.packing import Packing, record
@@ -163,6 +166,30 @@ def test_frozen_and_tied_parameters_go_with_the_model_but_not_into_the_vector():
     )
 
 
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ([1, 2], "load_data returned 'list'; it must return a turnout.data.Pool"),
+        (Pool(torch.zeros(0, 4), torch.zeros(0, dtype=torch.int64)), "returned no samples"),
+    ],
+)
+def test_data_that_cannot_be_trained_on_are_named(data, sentence, caplog):
+    world, algorithm = classification(), fedavg()
+    strategy = Strategy(algorithm, names(world), rules=Rules(min_round=0.0), clock=FakeTime().clock)
+    grid = InProcessGrid(client_app(algorithm, logistic(), lambda context: data), nodes(6))
+    strategy.start(grid, initial(logistic()), 1)
+    assert sentence in caplog.text
+
+
+def test_without_flower_there_is_one_sentence() -> None:
+    code = "import sys; sys.modules['flwr'] = None; import turnout; turnout.flower.Strategy"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == (
+        "ModuleNotFoundError: turnout.flower needs Flower: pip install 'turnout[flower]'"
+    )
+
+
 def test_a_client_with_frozen_parts_and_a_strategy_that_does_not_know_of_them_is_told_so():
     world, algorithm = classification(), fedavg()
     there = Model.of(Tied(), classes=3)
@@ -213,6 +240,12 @@ def test_a_record_and_its_vector_are_the_same_numbers():
         ({"norm_bound": 0.0}, "norm_bound is 0.0"),
         ({"start_with": -1}, "start_with is -1"),
         ({"startup": -1.0}, "startup is -1.0"),
+        ({"deadline": float("inf")}, "deadline is inf; it must be a finite number of seconds"),
+        ({"deadline": "60"}, "deadline is '60'"),
+        ({"startup": float("nan")}, "startup is nan"),
+        ({"late_rounds": 0.5}, "late_rounds is 0.5; it must be a whole number"),
+        ({"per_round": 2.5}, "per_round is 2.5"),
+        ({"norm_bound": "1"}, "norm_bound is '1'"),
     ],
 )
 def test_rules_that_cannot_be_are_refused(settings, sentence):

@@ -15,7 +15,9 @@ except ImportError:  # pragma: no cover - Windows has no flock; runs there are n
 
 
 @contextmanager
-def locked(folder: Path, patience: float = 0.0) -> Iterator[None]:
+def locked(
+    folder: Path, patience: float = 0.0, instead: str = "give --out a new folder"
+) -> Iterator[None]:
     """Hold `folder` for this process; an `InputError` if another one holds it.
 
     The operating system lets go of the lock when its holder dies, however it dies. A worker process
@@ -28,7 +30,7 @@ def locked(folder: Path, patience: float = 0.0) -> Iterator[None]:
             if time.monotonic() >= until:
                 holder = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
                 raise InputError(
-                    f"{folder} is in use by process {holder}; wait for it, or give --out a new folder"
+                    f"{folder} is in use by process {holder}; wait for it, or {instead}"
                 )
             time.sleep(0.05)
         os.ftruncate(handle, 0)

@@ -6,7 +6,16 @@
 This folder is the only part of turnout that imports flwr; it needs the extra `turnout[flower]`.
 """
 
+from importlib.util import find_spec
+
+if find_spec("flwr") is None:
+    raise ModuleNotFoundError(
+        "turnout.flower needs Flower: pip install 'turnout[flower]'", name="flwr"
+    )
+
 from turnout.flower.client import client_app
+from turnout.flower.clock import Clock
+from turnout.flower.federation import DivergedError
 from turnout.flower.grid import InProcessGrid
 from turnout.flower.naming import stable_name
 from turnout.flower.own_training import train
@@ -16,6 +25,8 @@ from turnout.flower.secure import SecureAggregation
 from turnout.flower.strategy import Strategy
 
 __all__ = [
+    "Clock",
+    "DivergedError",
     "InProcessGrid",
     "Privacy",
     "Rules",

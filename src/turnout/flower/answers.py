@@ -1,9 +1,10 @@
 """What a turnout client answers, however it trains."""
 
 from collections.abc import Callable
+from copy import copy
 
 import torch
-from flwr.app import Context, Message, MetricRecord, RecordDict
+from flwr.app import Context, Message, MetricRecord
 from flwr.client.mod import secaggplus_mod
 from flwr.clientapp import ClientApp
 from torch import Tensor
@@ -59,23 +60,18 @@ def lost(algorithm: Algorithm, client: str, ticket: Ticket, x: Tensor) -> Reply:
     return Reply(client, ticket.round, True, zeros, changes, MetricRecord())
 
 
-def reply(message: Message, said: Reply) -> Message:
-    return Message(messages.reply(said), reply_to=message)
-
-
-def answer_orders(
-    app: ClientApp, work: Callable[[RecordDict, Context], Reply], secure: bool
-) -> None:
+def answer_orders(app: ClientApp, work: Callable[[Message, Context], Reply], secure: bool) -> None:
     """Let `app` answer orders by `work`, in the clear or masked by SecAgg+."""
     if not secure:
 
         @app.train()
         def train(message: Message, context: Context) -> Message:
-            return reply(message, work(message.content, context))
+            return Message(messages.reply(work(message, context)), reply_to=message)
 
         return
 
     @app.train(mods=[secaggplus_mod])
     def train_masked(message: Message, context: Context) -> Message:
-        content, clip = secure_wire.order(message.content)
-        return Message(secure_wire.answer(work(content, context), clip), reply_to=message)
+        plain = copy(message)
+        plain.content, clip = secure_wire.order(message.content)
+        return Message(secure_wire.answer(work(plain, context), clip), reply_to=message)

@@ -14,6 +14,7 @@ from turnout.data.augment import Augmentation
 from turnout.data.pool import Pool
 from turnout.engine import choose_engine
 from turnout.engine.contract import Training
+from turnout.errors import InputError
 from turnout.evaluate import Evaluator
 from turnout.flat import Layout
 from turnout.flower import messages
@@ -30,6 +31,7 @@ from turnout.flower.answers import (
 from turnout.flower.history import own_weight
 from turnout.flower.messages import Reply
 from turnout.flower.naming import Naming, stable_name
+from turnout.flower.words import one_line
 from turnout.models import Model
 from turnout.participation.always import always
 from turnout.parts.local import Tensors
@@ -60,8 +62,8 @@ def client_app(
     app = ClientApp()
     answer_greetings(app, name)
 
-    def work(content: RecordDict, context: Context) -> Reply:
-        ticket, named, means = messages.read_order(content)
+    def work(message: Message, context: Context) -> Reply:
+        ticket, named, means = messages.read_order(message.content)
         module, x = _receive(model, named)
         chosen = choose(algorithm, context)
         vectors = recall_vectors(chosen, context, ticket, x)
@@ -94,7 +96,15 @@ def client_app(
 
 
 def _pools(data: Pool | tuple[Pool, Pool]) -> tuple[Pool, Pool]:
-    return (data, data) if isinstance(data, Pool) else data
+    pools = (data, data) if isinstance(data, Pool) else data
+    if not (isinstance(pools, tuple) and [type(pool) for pool in pools] == [Pool, Pool]):
+        raise InputError(
+            f"load_data returned {one_line(type(data).__name__)!r}; it must return a "
+            "turnout.data.Pool(inputs, targets), or two: to train on and to evaluate on"
+        )
+    if not all(len(pool) for pool in pools):
+        raise InputError("load_data returned no samples; a client must have at least one")
+    return pools
 
 
 def _alone(row: int, samples: int) -> NDArray[np.int64]:

@@ -186,7 +186,19 @@ class Exchange:
 
     def _free(self, happened: Happened) -> dict[int, int]:
         """Row → node of who is there and owes no answer."""
+        self._release_moved()
         busy = {note.row for note in self.mail.under_way.values() if isinstance(note, Ask)}
         busy |= {ask.row for ask in happened.taken}
         present = self.nodes.present(self.federation.roster)
         return {row: node for row, node in present.items() if row not in busy}
+
+    def _release_moved(self) -> None:
+        """Forget orders to nodes that are no longer their clients' home.
+
+        A client that has restarted elsewhere will not answer what its old node was asked, and need
+        not sit out the rounds for which such an answer could still come late.
+        """
+        names = self.federation.roster.names
+        for number, note in list(self.mail.under_way.items()):
+            if isinstance(note, Ask) and self.nodes.home[names[note.row]] != note.node:
+                del self.mail.under_way[number]

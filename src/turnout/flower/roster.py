@@ -29,6 +29,10 @@ class Roster:
         """
         if population is None:
             return Roster(1, grows=True)  # a mean over nobody would be 0 / 0
+        right = "a number of clients, a list of their names, or none for whoever joins"
+        listed = isinstance(population, Sequence) and not isinstance(population, str)
+        counted = isinstance(population, int) and not isinstance(population, bool)
+        require(listed or counted, "population", population, right)
         if isinstance(population, int):
             require(population >= 1, "population", population, "at least 1")
             return Roster(population)

@@ -1,7 +1,8 @@
 """How long a round may take, whom it asks, and what it takes."""
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isfinite
+from typing import TypeGuard
 
 from turnout.errors import require
 
@@ -28,16 +29,22 @@ class Rules:
     """… but not longer than this."""
 
     def __post_init__(self) -> None:
+        for field in ("deadline", "min_round", "startup"):
+            seconds = getattr(self, field)
+            require(_real(seconds), field, seconds, "a finite number of seconds")
+        for field in ("late_rounds", "start_with"):
+            require(_whole(getattr(self, field)), field, getattr(self, field), "a whole number")
         require(self.deadline > 0, "deadline", self.deadline, "above 0 seconds")
-        whole = type(self.quorum) is int and self.quorum >= 1
+        whole = _whole(self.quorum) and self.quorum >= 1
         share = isinstance(self.quorum, float) and 0 < self.quorum < 1
         right = "a number of clients from 1, a share in (0, 1), or none"
         require(self.quorum is None or whole or share, "quorum", self.quorum, right)
         within = 0 <= self.min_round <= self.deadline
         require(within, "min_round", self.min_round, f"from 0 to the deadline, {self.deadline:g}")
         require(self.late_rounds >= 0, "late_rounds", self.late_rounds, "0 or more")
-        require(self.per_round is None or self.per_round >= 1, "per_round", self.per_round, "1 up")
-        bounded = self.norm_bound is None or self.norm_bound > 0
+        drawn = self.per_round is None or (_whole(self.per_round) and self.per_round >= 1)
+        require(drawn, "per_round", self.per_round, "a whole number from 1, or none")
+        bounded = self.norm_bound is None or (_real(self.norm_bound) and self.norm_bound > 0)
         require(bounded, "norm_bound", self.norm_bound, "above 0, or none")
         require(self.start_with >= 0, "start_with", self.start_with, "0 or more")
         require(self.startup >= 0, "startup", self.startup, "0 or more seconds")
@@ -67,3 +74,12 @@ class Rules:
             return asked
         wanted = self.quorum if isinstance(self.quorum, int) else ceil(self.quorum * asked)
         return min(wanted, asked)
+
+
+def _real(value: object) -> bool:
+    """A deadline of infinity would be a wait without end."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -25,6 +25,8 @@ from turnout.errors import InputError, require
 from turnout.flower.clock import Clock
 from turnout.flower.happened import Ask
 from turnout.flower.mail import Mail
+from turnout.flower.roster import Roster
+from turnout.flower.rules import Rules
 from turnout.flower.secure_answers import Form, read
 from turnout.flower.secure_wire import Vouched, fit_ins, vouched
 from turnout.flower.validate import RefusedError
@@ -69,6 +71,35 @@ def require_sums(algorithm: Algorithm) -> None:
         )
 
 
+def require_plain(settings: SecureAggregation, roster: Roster, rules: Rules) -> None:
+    """Refuse what secure aggregation does not go with."""
+    for name, bad, value, right in (
+        ("population", roster.grows, None, "a number or a list: clients count rounds they missed"),
+        ("norm_bound", rules.norm_bound, rules.norm_bound, "none: nobody can measure an upload"),
+        (
+            "late_rounds",
+            rules.late_rounds,
+            rules.late_rounds,
+            "0: a masked upload is of no use late",
+        ),
+        (
+            "quorum",
+            rules.quorum,
+            rules.quorum,
+            "none: the threshold of the protocol takes its place",
+        ),
+    ):
+        require(not bad, f"{name} with secure aggregation", value, right)
+    cohort = min(roster.size, rules.per_round or roster.size)
+    require(
+        cohort * settings.levels <= _MODULUS,
+        "secure.levels",
+        settings.levels,
+        f"at most {_MODULUS // cohort} with {cohort} clients in a round, or their sum overflows; "
+        "lower levels or rules.per_round",
+    )
+
+
 @dataclass(frozen=True)
 class Sum:
     """What came of one round."""
@@ -92,7 +123,7 @@ def aggregate(
     form: Form,
 ) -> Sum:
     """Run the protocol among these clients."""
-    if len(letters) < 2 or len(letters) * settings.levels > _MODULUS:
+    if len(letters) < 2:  # a sum over one would be its upload
         return Sum([], [])
     asks = {ask.node: ask for _, ask in letters}
     clip = settings.clip

@@ -3,7 +3,8 @@
 import json
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from flwr.app import MetricRecord
 
 from turnout import checkpoint
 from turnout.errors import InputError, require
+from turnout.experiments.lock import locked
 from turnout.flower import participation_log
 from turnout.flower.federation import Federation
 from turnout.flower.participation_log import Entry
@@ -20,6 +22,9 @@ from turnout.flower.roster import Roster
 
 LOG_FILE, METRICS_FILE, CHECKPOINTS = "participation.csv", "metrics.jsonl", "checkpoints"
 LOG = logging.getLogger("flwr.turnout")
+
+_PATIENCE = 5.0
+"""Seconds for which a run waits for one that is being stopped."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,17 @@ class Store:
     """Where a federation is kept, so that its ServerApp may end at any moment and go on."""
 
     folder: Path
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The folder is this federation's alone; an `InputError` if another run writes to it.
+
+        A run goes on when nobody looks at its log any more, so a second one is soon started.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        instead = "stop its run (flwr list, flwr stop), or give this one another directory"
+        with locked(self.folder, _PATIENCE, instead):
+            yield
 
     def load(self) -> Saved | None:
         """What was saved last, if anything; files that ran ahead of it are cut back."""

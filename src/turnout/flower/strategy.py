@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from turnout.flower.privacy import Privacy, require_private
 from turnout.flower.progress import begin
 from turnout.flower.roster import Population, Roster
 from turnout.flower.rules import Rules
-from turnout.flower.secure import SecureAggregation, require_sums
+from turnout.flower.secure import SecureAggregation, require_plain, require_sums
 from turnout.flower.store import Store, fit
 from turnout.models import Model
 from turnout.participation.process import Participation
@@ -79,9 +80,10 @@ class Strategy(FlowerStrategy):
             evaluate_every,
             "a number of rounds from 1, or none",
         )
+        roster = Roster.of(population)  # refused here rather than in a running federation
         if secure is not None:
             require_sums(algorithm)
-            _require_plain(population, rules or Rules())
+            require_plain(secure, roster, rules or Rules())
         if privacy is not None:
             if secure is not None:
                 raise InputError(
@@ -89,6 +91,9 @@ class Strategy(FlowerStrategy):
                     "bound one, so give one of them"
                 )
             require_private(algorithm)
+            bound = None if rules is None else rules.norm_bound
+            right = "none: privacy.clip bounds uploads, and whom a bound refuses would be seen"
+            require(bound is None, "norm_bound with privacy", bound, right)
         self.secure, self.privacy = secure, privacy
         self.algorithm, self.population, self.seed = algorithm, population, seed
         self.rules, self.clock = rules or Rules(), clock or Clock()
@@ -97,7 +102,6 @@ class Strategy(FlowerStrategy):
         self.participation, self.evaluate_every = participation, evaluate_every
         self._line: Exchange | None = None
         self._round: tuple[Happened, list[Letter], float] | None = None
-        Roster.of(population)  # to refuse it here rather than in a running federation
 
     # What Flower asks of a strategy ---------------------------------------------------------------
 
@@ -176,9 +180,24 @@ class Strategy(FlowerStrategy):
         self.rules = replace(
             self.rules, deadline=deadline, min_round=min(self.rules.min_round, deadline)
         )
-        train_config = train_config or ConfigRecord()
-        evaluate_config = evaluate_config or ConfigRecord()
-        line = self._open(grid, initial_arrays)
+        with nullcontext() if self.store is None else self.store.held():
+            line = self._open(grid, initial_arrays)
+            return self._play(
+                line,
+                num_rounds,
+                train_config or ConfigRecord(),
+                evaluate_config or ConfigRecord(),
+                evaluate_fn,
+            )
+
+    def _play(
+        self,
+        line: Exchange,
+        num_rounds: int,
+        train_config: ConfigRecord,
+        evaluate_config: ConfigRecord,
+        evaluate_fn: Evaluate | None,
+    ) -> Result:
         federation, result = line.federation, Result()
         result.train_metrics_clientapp.update(self._before)
         LOG.info("Starting turnout's strategy for %d rounds:", num_rounds)
@@ -191,7 +210,7 @@ class Strategy(FlowerStrategy):
             line.assemble()
         while federation.round < num_rounds:
             number = federation.round + 1
-            self.configure_train(number, federation.arrays, train_config, grid)
+            self.configure_train(number, federation.arrays, train_config, line.grid)
             assert self._round is not None
             happened, letters, opened = self._round
             if happened.by == "clients" and self.secure is not None:
@@ -203,7 +222,7 @@ class Strategy(FlowerStrategy):
             LOG.info("[ROUND %d/%d] %s", number, num_rounds, _brief(happened))
             if happened.asked and not happened.taken:
                 LOG.warning(_NOBODY, number, len(happened.asked), self.rules.deadline)
-            surveys = self.configure_evaluate(number, arrays, evaluate_config, grid)
+            surveys = self.configure_evaluate(number, arrays, evaluate_config, line.grid)
             if surveys:
                 answers = self.aggregate_evaluate(number, line.survey(surveys))
                 _keep(result.evaluate_metrics_clientapp, number, answers)
@@ -266,18 +285,6 @@ class Strategy(FlowerStrategy):
         if self.store is not None:
             self.store.save(federation, happened.entries.values(), metrics)
         return federation.arrays, metrics
-
-
-def _require_plain(population: Population, rules: Rules) -> None:
-    """What secure aggregation does not go with."""
-    for field, value, why in (
-        ("population", population, "a number or a list: clients count the rounds they missed"),
-        ("norm_bound", rules.norm_bound, "none: nobody can measure an upload"),
-        ("late_rounds", rules.late_rounds, "0: a masked upload is of no use outside of its sum"),
-        ("quorum", rules.quorum, "none: the protocol's own threshold takes its place"),
-    ):
-        bad = value is None if field == "population" else bool(value)
-        require(not bad, f"{field} with secure aggregation", value, why)
 
 
 def _keep(into: dict[int, MetricRecord], number: int, metrics: MetricRecord | None) -> None:

@@ -103,7 +103,8 @@ def _check(name: str, vector: Tensor, expected: Expected) -> None:
     if vector.shape != x.shape:
         raise RefusedError(
             f"{name} of shape {tuple(vector.shape)}, not {tuple(x.shape)}; if the model has "
-            "frozen or tied parameters, the Strategy must be given the model, too"
+            "frozen or tied parameters, the Strategy must be given the model, too, and so must "
+            "turnout.flower.train"
         )
     if vector.dtype != x.dtype:
         raise RefusedError(f"{name} of dtype {vector.dtype}, not {x.dtype}")
