@@ -1,9 +1,13 @@
 """Draws the documentation's pictures: `python docs/pictures.py` writes them to docs/pictures/.
 
+With a trace of phones and the run of the experiment that its audit emits, those of the audit:
+`python docs/pictures.py phones300.csv RUN`.
+
 They are kept in the repository, so that building the documentation does not run any training.
 Backgrounds are transparent and text is a middle grey, for light pages and dark ones.
 """
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +20,10 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from turnout import Local, Model, World, algorithms, data, participation, simulate, weights
+from turnout.audit import figures
+from turnout.audit.audit import audit
+from turnout.experiments import curves, fairness
+from turnout.experiments.results import read_results
 from turnout.participation import Participation
 
 FOLDER = Path(__file__).parent / "pictures"
@@ -209,8 +217,39 @@ def _lane(axes: Axes, y: float, name: str) -> None:
     axes.text(1, y + 6, name, va="center")
 
 
+# The audit of a trace of phones -------------------------------------------------------------------
+
+
+def audited(log: Path, run: Path) -> dict[str, Figure | None]:
+    found = audit(log)
+    results = read_results(run)
+    pictures = {
+        "audit_attendance": figures.attendance(found),
+        "audit_rates": figures.rates(found),
+        "audit_spectrum": figures.spectrum(found),
+        "audit_cycle": figures.cycle(found),
+        "audit_weights": figures.weights(found),
+        "audit_cutoffs": figures.cutoffs(found),
+        "audit_accuracy": curves.accuracy(results),
+        "audit_tenths": fairness.deciles(results),
+    }
+    for name, figure in pictures.items():
+        if figure is not None:
+            figure.set_size_inches(6.4, 3.4 if name == "audit_attendance" else 2.8)
+            for axes in figure.axes:
+                axes.set_title("")
+    if pictures["audit_accuracy"] is not None:
+        pictures["audit_accuracy"].axes[0].set_ylim(70, 100)
+    return pictures
+
+
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
+    if len(sys.argv) > 2:
+        for name, picture in audited(Path(sys.argv[1]), Path(sys.argv[2])).items():
+            if picture is not None:
+                save(picture, name)
+        return
     for name, make in PROCESSES.items():
         save(heat_map(make()), name)
     for drawing in (start, fedau_weights, amplified_paths, one_round):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from html import escape
 from pathlib import Path
 
@@ -22,8 +23,8 @@ def phones(shared_data: Path) -> str:
     return str(shared_data / "traces" / "phones300.csv")
 
 
-def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "100"})
+def run(*arguments: str, width: int = 100) -> str:
+    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": str(width)})
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output
@@ -76,6 +77,17 @@ def test_on_a_terminal(phones: str) -> None:
     ):
         assert words in printed
     assert max(map(cell_len, printed.splitlines())) <= 100
+
+
+def test_the_documentation_shows_what_is_printed(phones: str) -> None:
+    printed = [line.rstrip() for line in run(phones, width=84).splitlines()]
+    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+    shown = re.findall(
+        r'^```text title="turnout audit phones300.csv"\n(.*?)^```$', page, re.M | re.S
+    )
+    assert len(shown) == 5
+    for block in shown:
+        assert block in "\n".join(printed) + "\n"
 
 
 def test_with_classes(tmp_path: Path) -> None:

@@ -61,7 +61,11 @@ def audit_command(
         ),
     ] = None,
 ) -> None:
-    """Who shows up in a participation log, what that does to a model, and what to run."""
+    """Who shows up in a participation log, what that does to a model, and what to run.
+
+    For example: turnout audit phones.csv --clients 300 --out diagnosis; then open
+    diagnosis/audit.html, and try what it recommends: turnout run diagnosis/experiment.toml.
+    """
     # Imported when it is asked for: `turnout --help` should not pay for it.
     from rich.console import Console
 

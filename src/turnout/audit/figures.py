@@ -18,6 +18,8 @@ _WIDTH, _HEIGHT = 5.0, 3.4
 _GREY = "#999999"
 _BARS = 12
 _DAY = 86400.0
+_STEEP = 10
+"""Ratios beyond this are drawn on a logarithmic axis."""
 _CYCLES = 3
 """What comes round less often in the log is not called a cycle."""
 
@@ -110,12 +112,15 @@ def spectrum(found: Audit) -> Figure | None:
         axes.axvspan(period.low, period.high, color=look(1).colour, alpha=0.25, linewidth=0)
         axes.axvline(period.rounds, color=look(1).colour, linewidth=1.2)
         axes.annotate(
-            f" {period.rounds:.4g} rounds", (period.rounds, 0.97), color=look(1).colour,
-            xycoords=("data", "axes fraction"), va="top",
+            f"{period.rounds:.4g} rounds", (period.rounds, 0.98), color=look(1).colour, va="top",
+            xycoords=("data", "axes fraction"), xytext=(5, 0), textcoords="offset points",
         )  # fmt: skip
     axes.set_xscale("log")
-    axes.set_yscale("log")
-    log_ticks(axes.yaxis)
+    if top.max() > _STEEP:
+        axes.set_yscale("log")
+        log_ticks(axes.yaxis)
+    else:
+        axes.set_ylim(bottom=0)
     _plain(axes)
     axes.set_xlabel("period (rounds)")
     axes.set_ylabel("variation ÷ what spells explain")

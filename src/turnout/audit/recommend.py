@@ -82,11 +82,12 @@ def _weights(
     chance = 0.0 if found.name in ("cyclic", "regularised", "constant") else impact.by_chance
     if wrong <= max(SKEWED, 1.25 * chance):
         reasons.append(
-            f"plain averaging: only {100 * wrong:.1f} % of the weight is in the wrong place"
+            f"plain averaging: {100 * wrong:.1f} % of the weight is in the wrong place"
             + (
-                f", and {100 * chance:.1f} % would be by chance in a log of this length"
-                if chance
-                else ""
+                f", no more than clients that come equally often would show by chance in a log of this "
+                f"length ({100 * chance:.1f} %)"
+                if wrong > SKEWED
+                else ", which is little"
             )
         )
         return Method("fedavg", "average participating"), None
