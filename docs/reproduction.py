@@ -2,10 +2,10 @@
 
     python docs/reproduction.py runs/reproduce
 
-The page docs/reproduction.md is written by hand, except for what stands between its markers: an item
-each, which this copies from the folder that was given to the command as --out. An item whose results
-are not in that folder keeps what the page has. The numbers behind the tables (CSV) and the figures
-(SVG) go to docs/reproduction/.
+The pages docs/reproduction.md and docs/leaderboard.md are written by hand, except for what stands
+between their markers: an item each, which this copies from the folder that was given to the command as
+--out. An item whose results are not in that folder keeps what its page has. The numbers behind the
+tables (CSV) and the figures (SVG) go to docs/reproduction/.
 """
 
 import re
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parent / "reproduction.md"
+PAGES = (PAGE, PAGE.with_name("leaderboard.md"))
 BLOCK = re.compile(
     r"<!-- results: (?P<paper>\w+) (?P<item>[\w-]+) (?P<scale>\w+) -->\n"
     r"(?P<body>.*?)<!-- end of results -->",
@@ -73,5 +74,6 @@ def overview(page: str) -> str:
 if __name__ == "__main__":
     if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
         sys.exit("usage: python docs/reproduction.py FOLDER (what --out was, e.g. runs/reproduce)")
-    text = update(PAGE.read_text(encoding="utf-8"), Path(sys.argv[1]), PAGE.with_suffix(""))
-    PAGE.write_text(text, encoding="utf-8")
+    for path in PAGES:
+        text = update(path.read_text(encoding="utf-8"), Path(sys.argv[1]), PAGE.with_suffix(""))
+        path.write_text(text, encoding="utf-8")

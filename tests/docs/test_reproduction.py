@@ -15,9 +15,11 @@ assert _spec.loader is not None
 tool = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(tool)
 
-PAGE = tool.PAGE.read_text(encoding="utf-8")
+PAGES = [page.read_text(encoding="utf-8") for page in tool.PAGES]
 BLOCKS = {
-    match.group("paper", "item", "scale"): match["body"] for match in tool.BLOCK.finditer(PAGE)
+    match.group("paper", "item", "scale"): match["body"]
+    for page in PAGES
+    for match in tool.BLOCK.finditer(page)
 }
 KINDS = ("matches", "same order", "differs")
 
@@ -38,7 +40,7 @@ def test_what_was_run_is_what_stands_there(place) -> None:
     if tool.NOT_RUN in body:
         return
     with open(table, encoding="utf-8", newline="") as file:
-        verdicts = Counter(row["verdict"] for row in csv.DictReader(file))
+        verdicts = Counter(row.get("verdict", "") for row in csv.DictReader(file))
     if any(verdicts[kind] for kind in KINDS):
         text = ", ".join(
             f"{verdicts[k]} {k} ({mark})" for k, mark in zip(KINDS, "=~≠", strict=True)
@@ -47,7 +49,8 @@ def test_what_was_run_is_what_stands_there(place) -> None:
 
 
 def test_the_overview_is_of_the_blocks() -> None:
-    assert tool.update(PAGE, DOCS / "nowhere", DOCS / "nowhere") == PAGE
+    for page in PAGES:
+        assert tool.update(page, DOCS / "nowhere", DOCS / "nowhere") == page
 
 
 def test_results_find_their_place(tmp_path) -> None:

@@ -144,3 +144,30 @@ def test_a_trace_has_the_population_of_the_partition(tmp_path: Path) -> None:
     ).world.participation
     assert process.clients == 10
     assert np.argwhere(process.mask(2)).tolist() == [[0, 0], [1, 3]]
+
+
+def test_validation_data_come_from_the_training_data_and_take_the_tests_place() -> None:
+    whole, held = first(small()).world, first(small("data.validation=100")).world
+    assert len(held.test) == 100
+    assert len(held.train) <= len(whole.train) - 100 + 20  # shards may leave a remainder
+    trained = {row.tobytes() for row in held.train.inputs.numpy()}
+    tested = {row.tobytes() for row in whole.test.inputs.numpy()}
+    for row in held.test.inputs.numpy():
+        assert row.tobytes() not in tested
+        assert row.tobytes() not in trained
+
+
+def test_validation_data_are_not_all_there_is() -> None:
+    with pytest.raises(InputError, match=r"data: validation is 2000; it must be from 1 to 1437"):
+        first(small("data.validation=2000"))
+    with pytest.raises(InputError, match="validation is 1; it must be left out: this problem"):
+        first(small('data={name = "quadratics", z = [[0.0], [1.0]], validation = 1}'))
+
+
+def test_a_trace_may_lie_beside_the_data_sets(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "log.csv").write_text("client,available_from_s,available_until_s\n0,0,60\n9,0,60\n")
+    changes = "participation={process = 'trace', path = 'log.csv', round_s = 60}"
+    with pytest.raises(InputError, match=r"log\.csv cannot be read"):
+        first(small(changes))
+    monkeypatch.setenv("TURNOUT_DATA", str(tmp_path))
+    assert first(small(changes)).world.participation.clients == 10

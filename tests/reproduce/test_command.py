@@ -44,6 +44,12 @@ def test_an_item_has_parts() -> None:
     assert shown.strip() == catalogue()["amplified"]["panels"].read_text(encoding="utf-8").strip()
 
 
+def test_the_leaderboard_needs_no_item() -> None:
+    shown = said("leaderboard", "--show").output
+    for file in catalogue()["leaderboard"].values():
+        assert file.read_text(encoding="utf-8").strip() in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [

@@ -124,6 +124,10 @@ class DataSection(OpenSection):
     )
     partition: PartitionSection | None = Field(default=None, description="who gets which samples")
     auxiliary: AuxiliarySection | None = Field(default=None, description="the server's own samples")
+    validation: Whole | None = Field(
+        default=None,
+        description="training samples that nobody trains on, for evaluation in place of the test data",
+    )
     shares: Literal["equal", "samples"] | list[float] = Field(
         default="equal",
         description="weights q_n of the clients in the objective: equal, by samples, a list",

@@ -1,7 +1,9 @@
 """From the tables [data], [participation] and [model] to worlds and models, one for each seed."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,6 +97,8 @@ def setting(config: Config, seed: int, given: Given) -> Setting:
     section = config.data
     data_seed = seed if section.seed is None else section.seed
     with about("data"):
+        if section.validation is not None:
+            given = _held_out(given, section.validation, data_seed)
         augment = _augmentation(section.augmentation, given.train)
         train, server, dealt = _dealt(section, given, data_seed)
         shares = _shares(section, dealt)
@@ -140,6 +144,17 @@ def _problem(section: DataSection, seed: int) -> Given:
     except (TypeError, ValueError, MemoryError, OverflowError) as error:  # of numpy, about shapes
         raise InputError(f"problem {section.name!r} cannot be made: {error}") from error
     return Given(problem.pool, problem.pool, problem)
+
+
+def _held_out(given: Given, size: int, seed: int) -> Given:
+    """The test data stay unseen: some of the training data take their place."""
+    samples = len(given.train)
+    right = f"from 1 to {samples - 1}, as there are {samples} training samples"
+    require(given.problem is None, "validation", size, "left out: this problem has no test data")
+    require(size < samples, "validation", size, right)
+    order = generator(seed, "validation set").permutation(samples)
+    held, rest = np.sort(order[:size]), np.sort(order[size:])
+    return given._replace(train=given.train.take(rest), test=given.train.take(held))
 
 
 def _augmentation(name: str | None, train: Pool) -> Augmentation | None:
@@ -219,6 +234,8 @@ def _participation(
         wanted = section.rates
         require("p" in known, "rates", "given", f"left out: process {name!r} takes no p")
         given["p"] = class_rates(mix, wanted.alpha, wanted.mean, wanted.floor, seed).tolist()
+    if isinstance(given.get("path"), str):
+        given["path"] = beside_data(given["path"])
     arguments = check("participation", f"process {name!r}", given, known)
     supplied = {"clients": dealt.clients, "seed": seed}
     process = build(**arguments, **{k: v for k, v in supplied.items() if k in accepted(build)})
@@ -236,6 +253,13 @@ def _participation(
         loss = section.lost if isinstance(section.lost, float) else np.array(section.lost)
         process = lossy(process, loss, seed)
     return process
+
+
+def beside_data(path: str) -> str:
+    """A relative path that leads nowhere from here may lead somewhere from $TURNOUT_DATA."""
+    base = os.environ.get("TURNOUT_DATA")
+    there = Path(base or "", path).expanduser()
+    return str(there) if base and not Path(path).exists() and there.exists() else path
 
 
 def absent_owners(

@@ -10,7 +10,7 @@ import typer
 
 from turnout.errors import InputError, choose, require
 from turnout.experiments.interrupt import interruptible
-from turnout.reproduce.item import SCALES, catalogue, find, read_item
+from turnout.reproduce.item import BOARD, SCALES, catalogue, every, find, read_item
 from turnout.reproduce.kinds import reproduce as make
 from turnout.reproduce.report import keep, plain
 from turnout.reproduce.request import Request
@@ -18,7 +18,9 @@ from turnout.reproduce.run import Told
 
 
 def reproduce(
-    paper: Annotated[str | None, typer.Argument(help="safari, fedau or amplified")] = None,
+    paper: Annotated[
+        str | None, typer.Argument(help="safari, fedau, amplified or leaderboard")
+    ] = None,
     item: Annotated[
         str | None, typer.Argument(help="a table or figure, or the beginning of its name")
     ] = None,
@@ -42,13 +44,15 @@ def reproduce(
 ) -> None:
     """A table or figure of a paper: its value, ours, and a verdict for each cell.
 
+    `leaderboard` needs no item: it is every method in every pattern of participation, tuned and ranked.
+
     Cells that are done are kept, so that an interrupted command goes on where it stopped, and
     items that share cells train them once.
     """
     if listing or paper is None:
         typer.echo(contents())
         return
-    if item is None:
+    if item is None and paper != BOARD:
         raise InputError(
             f"item is missing; for {choose('paper', paper, catalogue())} it must be one of "
             + ", ".join(catalogue()[paper])
@@ -56,7 +60,7 @@ def reproduce(
     choose("scale", scale, SCALES)
     require(seeds is None or seeds >= 1, "seeds", seeds, "at least 1")
     require(jobs >= 1, "jobs", jobs, "at least 1")
-    found = find(paper, item)
+    found = find(paper, item) if item is not None else every(paper)
     for each in found:
         if show:
             typer.echo(catalogue()[paper][each.name].read_text(encoding="utf-8"))

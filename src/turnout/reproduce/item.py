@@ -16,8 +16,20 @@ from turnout.errors import InputError, choose
 from turnout.experiments.config import Config, Section
 from turnout.experiments.read import Table, parse, validated
 
-Kind = Literal["table", "curves", "lines", "spread", "panels", "weights", "search", "impossibility"]
-PAPERS = ("safari", "fedau", "amplified")
+Kind = Literal[
+    "table",
+    "curves",
+    "lines",
+    "spread",
+    "panels",
+    "weights",
+    "search",
+    "impossibility",
+    "leaderboard",
+]
+BOARD = "leaderboard"
+"""In place of a paper: what no paper prints."""
+PAPERS = ("safari", "fedau", "amplified", BOARD)
 SCALES = ("paper", "laptop", "smoke")
 METHOD = "method"
 """The axis that every experiment has: its [[algorithm]] tables, by their labels."""
@@ -149,6 +161,11 @@ def _order(file: Traversable) -> tuple[str, int, str]:
     words = file.name.removesuffix(".toml").split("-")
     number = words[1] if len(words) > 1 else ""
     return words[0], int(number) if number.isdecimal() else 0, file.name
+
+
+def every(paper: str) -> list[Item]:
+    """All items of a paper."""
+    return [item for name in catalogue()[paper] for item in find(paper, name) if item.name == name]
 
 
 def find(paper: str, name: str) -> list[Item]:

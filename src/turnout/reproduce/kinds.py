@@ -5,6 +5,7 @@ from functools import partial
 
 from turnout.reproduce import trained
 from turnout.reproduce.impossible import impossible
+from turnout.reproduce.leaderboard import leaderboard
 from turnout.reproduce.panels import panels
 from turnout.reproduce.report import Report
 from turnout.reproduce.request import Request
@@ -20,6 +21,7 @@ KINDS: dict[str, Callable[[Request], Report]] = {
     "weights": weights,
     "search": search,
     "impossibility": impossible,
+    "leaderboard": leaderboard,
 }
 
 

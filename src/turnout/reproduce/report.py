@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from turnout.experiments.files import write
 from turnout.experiments.style import save, settings
-from turnout.reproduce.item import Item
+from turnout.reproduce.item import BOARD, Item
 from turnout.reproduce.judge import BY_SPREAD, Entry, counts
 from turnout.reproduce.origin import Origin
 from turnout.reproduce.table import Text
@@ -29,9 +29,19 @@ class Report(NamedTuple):
     notes: Sequence[str] = ()
     origin: Origin = Origin(0.0, 0, "", (), "")
     readings: Sequence[list[str]] = ()
-    """The same cells as final, best and mean-of-last values, where the paper does not say which."""
+    """A second table: the same cells as final, best and mean-of-last values, or what methods cost."""
     cells: Sequence[dict[str, Any]] = ()
     """What the table is made of, a line each."""
+
+    @property
+    def alone(self) -> bool:
+        """Is there no paper to compare with?"""
+        return self.item.paper == BOARD
+
+    @property
+    def measured(self) -> str:
+        """What stands in the table."""
+        return self.item.about.unit + ("" if self.alone else ", ours (the paper's)")
 
     @property
     def heading(self) -> str:
@@ -70,12 +80,12 @@ class Report(NamedTuple):
 
 def plain(report: Report) -> str:
     """Aligned text."""
-    about, scale = report.item.about, report.item.scales[report.scale]
+    scale = report.item.scales[report.scale]
     lines = [
         report.heading,
-        f"{about.unit}; ours (the paper's); scale {report.scale}: {scale.says}",
+        f"{report.measured}; scale {report.scale}: {scale.says}",
     ]
-    lines += ["", *_aligned(report.shown), "", report.tally]
+    lines += ["", *_aligned(report.shown), "", *([] if report.alone else [report.tally])]
     lines += [f"  {detail}" for detail in report.details]
     return "\n".join([*lines, *report.notes]) + "\n"
 
@@ -93,17 +103,12 @@ def markdown(report: Report, stem: str) -> str:
     """The report as a section of a document."""
     about, scale = report.item.about, report.item.scales[report.scale]
     lines = [f"## {report.heading}", "", f"`{report.command}`", ""]
-    lines += [
-        f"Scale *{report.scale}*: {scale.says}. In the table: {about.unit}, ours (the paper's)."
-    ]
+    lines += [f"Scale *{report.scale}*: {scale.says}. In the table: {report.measured}."]
     if about.note:
         lines += ["", " ".join(about.note.split())]
-    lines += [
-        "",
-        *_piped(report.shown),
-        "",
-        f"Verdicts {report.tally}.",
-    ]
+    lines += ["", *_piped(report.shown)]
+    if not report.alone:
+        lines += ["", f"Verdicts {report.tally}."]
     if report.details:
         lines += ["", *(f"- {detail}" for detail in report.details)]
     if report.readings:
