@@ -42,7 +42,7 @@ def test_a_run_by_hand() -> None:
     assert found.diverged is None
     assert found.seconds > 0
     json.dumps(found.history, allow_nan=False)
-    json.dumps(found.clients, allow_nan=False)
+    json.dumps(list(found.clients), allow_nan=False)
 
 
 def test_final_best_and_tail() -> None:

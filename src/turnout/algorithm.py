@@ -14,9 +14,10 @@ arithmetic.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -70,6 +71,36 @@ class WeightRule(NamedTuple):
     divisor: Divisor = per_client
 
 
+@runtime_checkable
+class Table(Protocol):
+    """A vector for each client, [N, d], that is too large for a tensor."""
+
+    @property
+    def shape(self) -> torch.Size: ...
+    @property
+    def nbytes(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, rows: Tensor, /) -> Tensor: ...
+    def __setitem__(self, rows: Tensor, block: Tensor, /) -> None: ...
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """The rows from `start` up to `stop` (or the last), as checkpoints hold them."""
+        ...
+
+    def fill(self, start: int, block: NDArray[Any]) -> None:
+        """Put these rows in from `start` on, as they come from a checkpoint."""
+        ...
+
+
+Zeros = Callable[[int, Tensor], Tensor | Table]
+"""(N, a vector [d]) → a table of zeros."""
+
+
+def in_memory(clients: int, like: Tensor) -> Tensor:
+    """A table of zeros as one tensor."""
+    return like.new_zeros(clients, len(like))
+
+
 class Memory(NamedTuple):
     """Past updates h_i, and the running mean of them over the population.
 
@@ -77,12 +108,18 @@ class Memory(NamedTuple):
     """
 
     init: Callable[[int, Tensor], State]
+    """State for N clients and models like this one, but for the tables."""
     store: Callable[[State, Rows, Tensor], State]
     """The server's memory is given updates Δ; clients' memory is given their changes Δ − h."""
     settle: Callable[[State], State]
     recall: Callable[[State, Rows], Tensor] | None = None
     """h of these rows, [C, d]; None where the clients hold it and the server does not know."""
     divisor: Divisor = per_client
+    tables: tuple[str, ...] = ()
+    """Entries of the state with a row a client, [N, d]: tensors or `Table`s, zero at first."""
+    sums: tuple[str, ...] | None = None
+    """Entries that `store` only adds to and `settle` empties; None: unknown, so that `store` must
+    be called with all that was delivered, and not here with some of it and elsewhere with the rest."""
 
 
 class Gate(NamedTuple):

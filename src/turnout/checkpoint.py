@@ -28,6 +28,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 from torch import Tensor
 
+from turnout.algorithm import Table, Zeros, in_memory
 from turnout.errors import CheckpointError, WriteError
 
 FORMAT = 1
@@ -37,6 +38,7 @@ BLOCK_BYTES = 16 << 20
 
 Tree = Any
 Array = NDArray[Any]
+Arrays = dict[str, Array | Table]
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def save(
     final = folder / f"round-{round:09d}"
     if final.exists():  # From before a resume. Runs are exact: if it is whole, it is this one.
         try:
-            _read(final)
+            _verify(final)
             return final
         except CheckpointError:
             shutil.rmtree(final)
@@ -91,16 +93,20 @@ def save(
     return final
 
 
-def load(folder: Path, warn: Callable[[str], None] = lambda sentence: None) -> Checkpoint | None:
+def load(
+    folder: Path,
+    warn: Callable[[str], None] = lambda sentence: None,
+    zeros: Zeros = in_memory,
+) -> Checkpoint | None:
     """The newest whole checkpoint below `folder`; None if there is none at all.
 
     A damaged one is reported to `warn` and passed over. If all are damaged this is a
-    `CheckpointError`, and nothing is touched.
+    `CheckpointError`, and nothing is touched. Large tables are put into what `zeros` makes.
     """
     found = _present(folder)
     for path in found:
         try:
-            return _read(path)
+            return _read(path, zeros)
         except CheckpointError as error:
             warn(f"checkpoint {path.name} is damaged ({error}); trying the one before it")
     if found:
@@ -118,7 +124,7 @@ def _present(folder: Path) -> list[Path]:
 
 def size(state: Any) -> int:
     """About how many bytes a checkpoint of `state` takes, with nothing linked."""
-    arrays: dict[str, Array] = {}
+    arrays: Arrays = {}
     _describe(state, "state", arrays)
     return sum(array.nbytes for array in arrays.values())
 
@@ -142,7 +148,7 @@ def _write(
     delivered: NDArray[Any] | None,
     by_client: Collection[str],
 ) -> None:
-    arrays: dict[str, Array] = {}
+    arrays: Arrays = {}
     tree = _describe(state, "state", arrays)
     if delivered is not None:
         arrays["delivered"] = delivered
@@ -153,10 +159,11 @@ def _write(
     changed = _changed(folder, previous, delivered)
     for name, array in arrays.items():
         if name not in by_client or array.nbytes <= BLOCK_BYTES:
-            small[name] = array
+            small[name] = _part(array, 0, len(array)) if isinstance(array, Table) else array
             continue
-        rows = max(1, BLOCK_BYTES // array[0].nbytes)
-        tables[name] = {"rows": rows, "shape": list(array.shape), "dtype": array.dtype.str}
+        rows = max(1, BLOCK_BYTES * len(array) // array.nbytes)
+        kind = _part(array, 0, 1).dtype.str
+        tables[name] = {"rows": rows, "shape": list(array.shape), "dtype": kind}
         for number, start in enumerate(range(0, len(array), rows)):
             file = f"{name}.{number}.safetensors"
             part = slice(start, start + rows)
@@ -166,7 +173,8 @@ def _write(
                 os.link(_present(folder)[0] / file, draft / file)
                 files[file] = before
             else:
-                files[file] = _put(draft / file, save_tensors({"block": array[part]}))
+                block = _part(array, start, start + rows)
+                files[file] = _put(draft / file, save_tensors({"block": block}))
     files["state.safetensors"] = _put(draft / "state.safetensors", save_tensors(small))
     body = {
         "format": FORMAT,
@@ -181,10 +189,17 @@ def _write(
     _sync_folder(draft)
 
 
-def _describe(node: Any, name: str, arrays: dict[str, Array]) -> Any:
+def _part(table: Array | Table, start: int, stop: int) -> Array:
+    return table.read(start, stop) if isinstance(table, Table) else table[start:stop]
+
+
+def _describe(node: Any, name: str, arrays: Arrays) -> Any:
     """JSON that stands for `node`; its arrays go to `arrays` under dotted names."""
     if isinstance(node, Tensor):
         arrays[name] = node.detach().cpu().contiguous().numpy()
+        return {"tensor": name}
+    if isinstance(node, Table):
+        arrays[name] = node
         return {"tensor": name}
     if isinstance(node, np.ndarray):
         arrays[name] = np.ascontiguousarray(node).reshape(node.shape)
@@ -232,15 +247,31 @@ def _changed(
 # Reading ------------------------------------------------------------------------------------------
 
 
-def _read(path: Path) -> Checkpoint:
+def _verify(path: Path) -> None:
+    """Raise a `CheckpointError` unless it is whole."""
     body = _manifest(path)
-    arrays = _load_file(path, "state.safetensors", body)
+    for file in body["files"]:
+        _load_file(path, file, body)
+
+
+def _read(path: Path, zeros: Zeros) -> Checkpoint:
+    body = _manifest(path)
+    arrays: Arrays = {
+        # Theirs may be read-only.
+        name: array.copy()
+        for name, array in _load_file(path, "state.safetensors", body).items()
+    }
     for name, cut in body["tables"].items():
-        whole = np.empty(cut["shape"], dtype=np.dtype(cut["dtype"]))
-        for number, start in enumerate(range(0, len(whole), cut["rows"])):
+        clients, size = cut["shape"]
+        vector = torch.from_numpy(np.zeros(size, dtype=np.dtype(cut["dtype"])))
+        held = zeros(clients, vector)
+        for number, start in enumerate(range(0, clients, cut["rows"])):
             block = _load_file(path, f"{name}.{number}.safetensors", body)["block"]
-            whole[start : start + cut["rows"]] = block
-        arrays[name] = whole
+            if isinstance(held, Table):
+                held.fill(start, block)
+            else:
+                held[torch.arange(start, start + len(block))] = torch.from_numpy(block.copy())
+        arrays[name] = held.numpy() if isinstance(held, Tensor) else held
     return Checkpoint(path, body["round"], _rebuild(body["tree"], arrays), body["notes"])
 
 
@@ -281,12 +312,13 @@ def _load_file(path: Path, file: str, body: dict[str, Any]) -> dict[str, Array]:
     return loaded
 
 
-def _rebuild(node: dict[str, Any], arrays: dict[str, Array]) -> Tree:
+def _rebuild(node: dict[str, Any], arrays: Arrays) -> Tree:
     ((kind, value),) = node.items()
     if kind == "tensor":
-        return torch.from_numpy(arrays[value].copy())
+        held = arrays[value]
+        return torch.from_numpy(held) if isinstance(held, np.ndarray) else held
     if kind == "array":
-        return arrays[value].copy()
+        return arrays[value]
     if kind == "dict":
         return {name: _rebuild(child, arrays) for name, child in value.items()}
     return value

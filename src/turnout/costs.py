@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from turnout.algorithm import Algorithm
+from turnout.algorithm import Algorithm, Table
 from turnout.round import MEMORY, ServerState, keeps
 
 _EVERYBODYS = ("x", "total", "seen", "shares")
@@ -50,9 +50,7 @@ def costs(algorithm: Algorithm, state: ServerState) -> Costs:
 
 
 def _bytes(node: Any) -> int:
-    if isinstance(node, Tensor):
-        return node.numel() * node.element_size()
-    if isinstance(node, np.ndarray):
+    if isinstance(node, Tensor | np.ndarray | Table):
         return node.nbytes
     if isinstance(node, dict):
         return sum(map(_bytes, node.values()))

@@ -98,7 +98,7 @@ def _cell(label: str, run: Run) -> Result:
         memory=run.algorithm.memory is not None,
         metrics=run.history,
         seconds=run.seconds,
-        clients=run.clients,
+        clients=list(run.clients),
         classes=[],
         folder=Path(),
     )

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from turnout import draws
-from turnout.algorithm import Algorithm, Rows, State, Tally
+from turnout.algorithm import Algorithm, Rows, State, Tally, Zeros, in_memory
 from turnout.errors import InputError, require
 from turnout.parts.local import Ended, LocalRule, Rate, Tensors, Told, sgd
+from turnout.parts.memory import begin
 
 MEMORY = "memory"
 """The name under which a client keeps h_i when memory is held by clients."""
@@ -118,7 +119,11 @@ class ServerState:
 
 
 def start(
-    algorithm: Algorithm, x: Tensor, clients: int, shares: NDArray[np.float64] | None = None
+    algorithm: Algorithm,
+    x: Tensor,
+    clients: int,
+    shares: NDArray[np.float64] | None = None,
+    zeros: Zeros = in_memory,
 ) -> ServerState:
     """The server's state before round 0, for a population of `clients`."""
     memory, rule = algorithm.memory, algorithm.local.rule
@@ -132,7 +137,7 @@ def start(
         round=0,
         client_round=0,
         weight=algorithm.weight.init(clients),
-        memory=memory.init(clients, x) if memory else {},
+        memory=begin(memory, clients, x, zeros) if memory else {},
         transform=algorithm.transform.init(x),
         means={name: torch.zeros_like(x) for name in rule.shared},
         shares=None if shares is None else shares * clients,
@@ -174,11 +179,16 @@ def keeps(algorithm: Algorithm) -> tuple[str, ...]:
     return held + algorithm.local.rule.kept
 
 
+def kept_widths(algorithm: Algorithm, x: Tensor) -> dict[str, int]:
+    """How many numbers a client keeps under each name: d of a vector, 1 of a number."""
+    widths = {name: len(x) for name in keeps(algorithm)}
+    return widths | dict.fromkeys(algorithm.local.rule.numbers, 1)
+
+
 def nothing_kept(algorithm: Algorithm, clients: int, x: Tensor) -> Tensors:
     """What so many clients keep before their first round: vectors [N, d] and numbers [N, 1]."""
-    widths = {name: len(x) for name in keeps(algorithm)}
-    widths |= dict.fromkeys(algorithm.local.rule.numbers, 1)
-    return {name: x.new_zeros(clients, width) for name, width in widths.items()}
+    widths = kept_widths(algorithm, x).items()
+    return {name: x.new_zeros(clients, width) for name, width in widths}
 
 
 def client_step(
@@ -239,18 +249,20 @@ def _scaled(values: NDArray[np.float64], block: Tensor) -> Tensor:
 
 def absorb(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) -> ServerState:
     """Take in the uploads of these clients. Delivery, not asking, is what counts as participation."""
-    state, memory = _note(algorithm, state, rows), algorithm.memory
+    return count(algorithm, add(algorithm, state, rows, upload), rows)
+
+
+def add(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) -> ServerState:
+    """Of `absorb` what concerns vectors: sums, and the memory of these clients."""
+    memory = algorithm.memory
     # Clients commit what they keep with every delivery, also with one that a gate does not count.
     for name, total in state.changes.items():
         total += upload.changes[name].sum(0)
     if memory is not None and memory.recall is None:
         state.memory = memory.store(state.memory, rows, upload.changes[MEMORY])
-    if state.arrived is not None:
-        state.arrived[rows] = True
     if state.contributed is not None:
         fresh = ~state.contributed[rows]
         rows, upload = rows[fresh], _select(upload, fresh)
-        state.contributed[rows] = True
     if state.starts is not None:
         # What counts is where the client got to, x_i + ω_i·Δ_i, seen from x.
         state.total += (state.starts[torch.from_numpy(rows)] - state.x).sum(0)
@@ -261,8 +273,36 @@ def absorb(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload)
         weights = torch.from_numpy(upload.weights).to(state.x)
         state.total += weights @ torch.sub(upload.update, held, alpha=algorithm.beta)
         state.memory = memory.store(state.memory, rows, upload.update)
+    return state
+
+
+def count(algorithm: Algorithm, state: ServerState, rows: Rows) -> ServerState:
+    """Of `absorb` the rest: who has taken part. Each client counts once a round, after its `add`."""
+    state = _note(algorithm, state, rows)
+    if state.arrived is not None:
+        state.arrived[rows] = True
+    if state.contributed is not None:
+        rows = rows[~state.contributed[rows]]
+        state.contributed[rows] = True
     state.delivered += len(rows)
     return state
+
+
+def sums(algorithm: Algorithm, state: ServerState) -> list[Tensor]:
+    """What `add` adds to, in place: where a cohort is trained in several places, they sum up these.
+
+    Not all need be zero when a round begins: a gate and a rule's window hold some for longer.
+    """
+    memory = algorithm.memory
+    if memory is None:
+        return [state.total, *state.changes.values()]
+    if memory.sums is None:
+        raise InputError(
+            f"memory.sums of {algorithm.name} is None; it must name what `store` adds to, for a cohort "
+            "that is trained in several places"
+        )
+    remembered = [state.memory[name] for name in memory.sums]
+    return [state.total, *state.changes.values(), *remembered]
 
 
 def _note(algorithm: Algorithm, state: ServerState, rows: Rows) -> ServerState:

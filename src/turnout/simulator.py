@@ -1,6 +1,6 @@
 """Driver 1: a federation in this process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from turnout import round as protocol
-from turnout.algorithm import Algorithm, Rows, State
+from turnout.algorithm import Algorithm, Rows, State, Table, Zeros
 from turnout.card import card, counted
+from turnout.clients import Clients
 from turnout.data.augment import Augmentation
 from turnout.data.pool import Pool
 from turnout.engine import Choice, Engine, Outlook, Training, pick
@@ -25,6 +26,7 @@ from turnout.models import Model, initialise
 from turnout.parts.local import Tensors
 from turnout.room import require_room
 from turnout.round import ServerState
+from turnout.tables import Tables
 from turnout.world import World
 
 
@@ -47,6 +49,8 @@ class Simulation:
     """The engine, and why it is this one."""
     server: Pool | None
     """What the server trains on in rounds of its own."""
+    zeros: Zeros
+    """Makes the tables that hold a vector for each client."""
 
     @property
     def engine(self) -> Engine:
@@ -63,6 +67,7 @@ class Simulation:
         augment: Augmentation | None = None,
         rounds: int | None = None,
         precision: Precision = "full",
+        tables: Tables = Tables(),
     ) -> "Simulation":
         """Where `rounds` are given, engine "auto" tries engines if the run is long enough."""
         module = deepcopy(model.module).to(dtype).train()
@@ -73,7 +78,7 @@ class Simulation:
         _require_room(algorithm, world, server)
         outlook = _outlook(algorithm, world, rounds) if rounds and engine == "auto" else None
         chosen = pick(engine, training, outlook, precision)
-        return Simulation(algorithm, world, training, chosen, server)
+        return Simulation(algorithm, world, training, chosen, server, tables.zeros)
 
     def evaluator(self, client_samples: int | None = None) -> Evaluator:
         training = self.training
@@ -123,7 +128,7 @@ class Progress:
     server: ServerState
     presence: State
     """State of the participation process."""
-    kept: Tensors
+    kept: dict[str, Tensor | Table]
     """[N, d] or [N, 1] each: what clients keep."""
     delivered: NDArray[np.int32]
     """[N]: how often each client's update has arrived."""
@@ -159,9 +164,12 @@ def begin(simulation: Simulation, start: Tensor | None = None) -> Progress:
     clients = world.clients
     x = start.to(training.dtype)
     return Progress(
-        server=protocol.start(simulation.algorithm, x, clients, world.shares),
+        server=protocol.start(simulation.algorithm, x, clients, world.shares, simulation.zeros),
         presence=world.participation.init(),
-        kept=protocol.nothing_kept(simulation.algorithm, clients, x),
+        kept={
+            name: simulation.zeros(clients, x.new_empty(width))
+            for name, width in protocol.kept_widths(simulation.algorithm, x).items()
+        },
         delivered=np.zeros(clients, dtype=np.int32),
         influence=np.zeros(clients),
     )
@@ -170,7 +178,9 @@ def begin(simulation: Simulation, start: Tensor | None = None) -> Progress:
 def client_tables(simulation: Simulation) -> list[str]:
     """Names, in a checkpoint, of tables whose rows change by their own client's deliveries only."""
     kept = [f"state.kept.{name}" for name in protocol.keeps(simulation.algorithm)]
-    return [*kept, "state.server.memory.table", "state.server.starts"]
+    memory = simulation.algorithm.memory
+    tables = [f"state.server.memory.{name}" for name in (memory.tables if memory else ())]
+    return [*kept, *tables, "state.server.starts"]
 
 
 def restore(simulation: Simulation, tree: dict[str, Any]) -> Progress:
@@ -244,7 +254,7 @@ class Run:
     x: Tensor
     history: list[Metrics] = field(default_factory=list)
     """One entry for each evaluated round."""
-    clients: list[dict[str, Any]] = field(default_factory=list)
+    clients: Sequence[dict[str, Any]] = ()
     """One entry a client, as of the last round."""
     diverged: DivergenceError | None = None
     seconds: float = 0.0
@@ -307,19 +317,21 @@ def simulate(
     augment: Augmentation | None = None,
     precision: Precision = "full",
     start: Tensor | None = None,
+    tables: Tables = Tables(),
     watch: Callable[[Round, Metrics | None], None] | None = None,
 ) -> Run:
     """Run `algorithm` in `world` for `rounds` rounds; the same seed gives the same run.
 
     Every `evaluate_every` rounds, and after the last, the model is evaluated on test data; every
     `clients_every` rounds (unless given, as often) on the clients' own data too, on the first
-    `client_samples` of each client where that is given. `watch` is called after each round, with
+    `client_samples` of each client where that is given. `tables` says from which size on a table with
+    a vector for each client is a file, and where. `watch` is called after each round, with
     the metrics where there are some. A diverging run ends early and keeps what it had.
     """
     require(rounds >= 1, "rounds", rounds, "at least 1")
     cadence = Cadence(evaluate_every, clients_every or evaluate_every, rounds)
     simulation = Simulation.of(
-        algorithm, world, model, seed, engine, dtype, augment, rounds, precision
+        algorithm, world, model, seed, engine, dtype, augment, rounds, precision, tables
     )
     progress = begin(simulation, start)
     evaluator = simulation.evaluator(client_samples)
@@ -388,21 +400,16 @@ def measure(
     return metrics
 
 
-def client_table(
-    simulation: Simulation, progress: Progress, scores: ClientScores
-) -> list[dict[str, Any]]:
+def client_table(simulation: Simulation, progress: Progress, scores: ClientScores) -> Clients:
     """A row a client: its data, how often it came, what it counted for, how it fares."""
     world, played = simulation.world, max(progress.server.client_round, 1)
-    rates = world.participation.rates
-    return [
+    return Clients(
         {
-            "client": n,
-            "samples": int(world.offsets[n + 1] - world.offsets[n]),
-            "rate": None if rates is None else float(rates[n]),
-            "delivered": int(progress.delivered[n]),
-            "effective_weight": float(progress.influence[n] / played),
-            "loss": float(scores.loss[n]),
-            "accuracy": None if scores.accuracy is None else float(scores.accuracy[n]),
+            "samples": np.diff(world.offsets),
+            "rate": world.participation.rates,
+            "delivered": progress.delivered.copy(),
+            "effective_weight": progress.influence / played,
+            "loss": scores.loss,
+            "accuracy": scores.accuracy,
         }
-        for n in range(world.clients)
-    ]
+    )

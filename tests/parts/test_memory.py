@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnout.algorithm import Tally, once_all_seen, per_client, per_delivered, per_seen
-from turnout.parts.memory import client_held, clusters, table
+from turnout.parts.memory import begin, client_held, clusters, table
 
 N, DIM = 6, 3
 X = torch.zeros(DIM, dtype=torch.float64)
@@ -26,7 +26,7 @@ def rounds(seed: int, count: int = 8):
 @settings(max_examples=30)
 def test_a_table_holds_each_clients_latest_update_and_their_mean(seed) -> None:
     memory, expected = table(), np.zeros((N, DIM))
-    state = memory.init(N, X)
+    state = begin(memory, N, X)
     for rows, updates in rounds(seed):
         np.testing.assert_allclose(memory.recall(state, rows), expected[rows])
         before = state["mean"].clone()
@@ -43,7 +43,7 @@ def test_a_table_holds_each_clients_latest_update_and_their_mean(seed) -> None:
 def test_clients_hold_what_a_table_would(seed) -> None:
     held, server = client_held(), table()
     assert held.recall is None
-    a, b, own = held.init(N, X), server.init(N, X), torch.zeros(N, DIM, dtype=torch.float64)
+    a, b, own = begin(held, N, X), begin(server, N, X), torch.zeros(N, DIM, dtype=torch.float64)
     for rows, updates in rounds(seed):
         a = held.settle(held.store(a, rows, updates - own[rows]))
         b = server.settle(server.store(b, rows, updates))
@@ -56,7 +56,7 @@ def test_clients_hold_what_a_table_would(seed) -> None:
 @settings(max_examples=30)
 def test_a_cluster_holds_the_mean_of_its_members_updates(seed) -> None:
     memory, expected = clusters(OF), np.zeros((3, DIM))
-    state = memory.init(N, X)
+    state = begin(memory, N, X)
     for rows, updates in rounds(seed):
         fresh = expected.copy()
         for half in (slice(0, 2), slice(2, None)):
@@ -73,7 +73,7 @@ def test_a_cluster_holds_the_mean_of_its_members_updates(seed) -> None:
 
 @pytest.mark.parametrize("memory", [table(), clusters(OF)], ids=["table", "clusters"])
 def test_what_is_recalled_is_a_copy(memory) -> None:
-    state = memory.init(N, X)
+    state = begin(memory, N, X)
     rows = np.array([0, 2])
     memory.recall(state, rows).fill_(7.0)
     assert not bool(memory.recall(state, rows).any())
@@ -86,7 +86,7 @@ def test_what_is_recalled_is_a_copy(memory) -> None:
 @pytest.mark.parametrize("memory", [table(), clusters(OF), client_held()])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_everything_has_the_models_precision(memory, dtype) -> None:
-    state = memory.init(N, X.to(dtype))
+    state = begin(memory, N, X.to(dtype))
     state = memory.store(state, np.array([0, 3]), torch.ones(2, DIM, dtype=dtype))
     state = memory.settle(state)
     assert {v.dtype for v in state.values() if isinstance(v, torch.Tensor)} == {dtype}
@@ -94,7 +94,7 @@ def test_everything_has_the_models_precision(memory, dtype) -> None:
 
 def test_a_cluster_without_members_is_no_obstacle() -> None:
     memory = clusters([0, 3, 3])
-    state = memory.init(3, X)
+    state = begin(memory, 3, X)
     state = memory.store(state, np.array([1]), torch.ones(1, DIM, dtype=torch.float64))
     assert memory.settle(state)["mean"].tolist() == pytest.approx([2 / 3] * DIM)
 

@@ -5,7 +5,7 @@ import io
 import json
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO, NamedTuple
@@ -40,6 +40,7 @@ from turnout.simulator import (
     measure,
     restore,
 )
+from turnout.tables import Tables
 from turnout.tracking import About, follow
 
 log = logging.getLogger("turnout")
@@ -79,11 +80,23 @@ class Cell(NamedTuple):
         return Place(self.label, self.seed, self.folder)
 
 
+def tables(run: RunSection, folder: Path | None) -> Tables:
+    """Large tables are files in this folder."""
+    return Tables(int(run.table_limit * 1e9), folder)
+
+
 def simulation_of(cell: Cell, run: RunSection, engine: str | None = None) -> Simulation:
     """What the cell simulates; an `InputError` if its parts do not go together."""
     world, model, augment = cell.setting
     return Simulation.of(
-        cell.algorithm, world, model, cell.seed, engine or run.engine, DTYPES[run.dtype], augment
+        cell.algorithm,
+        world,
+        model,
+        cell.seed,
+        engine or run.engine,
+        DTYPES[run.dtype],
+        augment,
+        tables=tables(run, cell.folder),
     )
 
 
@@ -109,7 +122,8 @@ def run_cell(
 def _play(
     cell: Cell, run: RunSection, watch: Watch | None, asked: Asked | None, resume: bool
 ) -> None:
-    found = checkpoint.load(cell.folder / CHECKPOINTS, log.warning) if resume else None
+    zeros, place = tables(run, cell.folder).zeros, cell.folder / CHECKPOINTS
+    found = checkpoint.load(place, log.warning, zeros) if resume else None
     at: dict[str, Any] = found.notes if found else {}
     # With the engine and the threads of then: others would differ in the last bits.
     torch.set_num_threads(at.get("threads", torch.get_num_threads()))
@@ -144,9 +158,8 @@ def _play(
                 "engine": engine,
                 "threads": torch.get_num_threads(),
             }
-            folder, done = cell.folder / CHECKPOINTS, progress.server.round
-            tables = client_tables(simulation)
-            checkpoint.save(folder, done, progress, notes, progress.delivered, tables)
+            done, names = progress.server.round, client_tables(simulation)
+            checkpoint.save(place, done, progress, notes, progress.delivered, names)
 
         while progress.server.round < run.rounds:
             if asked is not None and asked.stop:
@@ -177,7 +190,7 @@ def _play(
     done = run.rounds if diverged is None else diverged.round
     _keep(cell, simulation, evaluator, progress, last, done)
     _status(cell, about, "done" if diverged is None else "diverged", done)
-    shutil.rmtree(cell.folder / CHECKPOINTS, ignore_errors=True)  # Nothing is left to resume.
+    shutil.rmtree(place, ignore_errors=True)  # Nothing is left to resume.
 
 
 def _followed(cell: Cell, run: RunSection, about: dict[str, Any], after: int) -> About:
@@ -275,7 +288,7 @@ def participation_log(simulation: Simulation, rounds: int) -> Log:
     )
 
 
-def _csv(rows: list[dict[str, Any]]) -> str:
+def _csv(rows: Sequence[dict[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -72,6 +72,12 @@ class RunSection(Section):
         description="seconds between checkpoints, more where they cost over 4 % of the time; 0: after "
         "every round",
     )
+    table_limit: float = Field(
+        1.0,
+        ge=0,
+        description="gigabytes up to which a table with a vector for each client (mifa, fedvarp, "
+        "scaffold) is in memory; a larger one is a file in the run directory",
+    )
     plots: bool = Field(
         default=True, description="save plots and, of several cells, a report in the run directory"
     )

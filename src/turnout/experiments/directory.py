@@ -49,7 +49,7 @@ def create(out: Path | None, name: str) -> Path:
     return folder
 
 
-_LOOKS = ("name", "tail", "plots", "checkpoint_seconds", "track")
+_LOOKS = ("name", "tail", "plots", "checkpoint_seconds", "table_limit", "track")
 """Keys of [run] that a resumed run may change: nothing that is computed depends on them."""
 
 

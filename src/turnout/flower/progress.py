@@ -13,6 +13,7 @@ from turnout.algorithm import Algorithm, State
 from turnout.errors import InputError
 from turnout.flower.history import begin_at
 from turnout.flower.kept import NEVER
+from turnout.parts.memory import begin as remembering
 from turnout.round import ServerState
 
 
@@ -63,7 +64,7 @@ def forget(algorithm: Algorithm, progress: Progress) -> Progress:
     server = progress.server
     memory = algorithm.memory
     fresh = (
-        memory.init(len(server.seen), server.x)
+        remembering(memory, len(server.seen), server.x)
         if memory is not None and memory.recall is None
         else server.memory
     )

@@ -9,19 +9,20 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from turnout.algorithm import Divisor, Memory, Rows, State, per_client
+from turnout.algorithm import Divisor, Memory, Rows, State, Zeros, in_memory, per_client
 from turnout.parts.grouping import group_numbers, require_one_each
+
+
+def begin(memory: Memory, clients: int, x: Tensor, zeros: Zeros = in_memory) -> State:
+    """The state of a memory that has seen nothing, with tables that `zeros` makes."""
+    return {name: zeros(clients, x) for name in memory.tables} | memory.init(clients, x)
 
 
 def table(divisor: Divisor = per_client) -> Memory:
     """One vector a client at the server: N·d numbers."""
 
     def init(clients: int, x: Tensor) -> State:
-        return {
-            "table": torch.zeros(clients, len(x), dtype=x.dtype, device=x.device),
-            "mean": torch.zeros_like(x),
-            "change": torch.zeros_like(x),
-        }
+        return {"mean": torch.zeros_like(x), "change": torch.zeros_like(x)}
 
     def recall(state: State, rows: Rows) -> Tensor:
         held: Tensor = state["table"]
@@ -40,7 +41,7 @@ def table(divisor: Divisor = per_client) -> Memory:
         state["change"].zero_()
         return state
 
-    return Memory(init, store, settle, recall, divisor)
+    return Memory(init, store, settle, recall, divisor, tables=("table",), sums=("change",))
 
 
 def clusters(assignment: ArrayLike, divisor: Divisor = per_client) -> Memory:
@@ -82,7 +83,7 @@ def clusters(assignment: ArrayLike, divisor: Divisor = per_client) -> Memory:
         state["delivered"].zero_()
         return state
 
-    return Memory(init, store, settle, recall, divisor)
+    return Memory(init, store, settle, recall, divisor, sums=("sums", "delivered"))
 
 
 def client_held(divisor: Divisor = per_client) -> Memory:
@@ -104,4 +105,4 @@ def client_held(divisor: Divisor = per_client) -> Memory:
         state["change"].zero_()
         return state
 
-    return Memory(init, store, settle, divisor=divisor)
+    return Memory(init, store, settle, divisor=divisor, sums=("change",))

@@ -17,7 +17,9 @@ Labels = dict[str, str]
 """A point: the label that it has on each axis."""
 
 
-_INDIFFERENT = ("name", "seeds", "engine", "threads", "tail", "checkpoint_seconds", "plots")
+_INDIFFERENT = (
+    *("name", "seeds", "engine", "threads", "tail", "checkpoint_seconds", "table_limit", "plots"),
+)
 """Of [run]: names, places and looks. Engines and threads differ in the last bits only. A key that
 is not here decides, so that a new one does."""
 

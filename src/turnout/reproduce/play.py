@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save
 
 from turnout import checkpoint
 from turnout.evaluate import Evaluator, Metrics
-from turnout.experiments.cells import DTYPES
+from turnout.experiments.cells import DTYPES, tables
 from turnout.experiments.config import Config, DataSection
 from turnout.experiments.directory import versions
 from turnout.experiments.files import json_line, write
@@ -70,14 +70,15 @@ def _given(config: Config) -> tuple[Given, str]:
     return _loaded(source.model_dump_json(), seed if source.name in PROBLEMS else 0)
 
 
-def simulation_of(config: Config) -> Simulation:
-    """What the configuration of one method and one seed simulates."""
+def simulation_of(config: Config, folder: Path | None = None) -> Simulation:
+    """What the configuration of one method and one seed simulates; large files go to `folder`."""
     (seed,) = config.run.seeds
     world, model, augment = setting(config, seed, _given(config)[0])
     (method,) = methods(config).values()
     built = algorithm(method, world.participation.rates)
-    run = config.run
-    return Simulation.of(built, world, model, seed, run.engine, DTYPES[run.dtype], augment)
+    run, kind = config.run, DTYPES[config.run.dtype]
+    held = tables(run, folder)
+    return Simulation.of(built, world, model, seed, run.engine, kind, augment, tables=held)
 
 
 def play(
@@ -87,11 +88,11 @@ def play(
 
     Checkpoints go to `place`.
     """
-    found = checkpoint.load(place, log.warning)
+    found = checkpoint.load(place, log.warning, tables(cell.config.run, place).zeros)
     at: dict[str, Any] = found.notes if found else {}
     # With the threads of then: they decide about last bits.
     torch.set_num_threads(at.get("threads", torch.get_num_threads()))
-    simulation = simulation_of(cell.config)
+    simulation = simulation_of(cell.config, place)
     progress = restore(simulation, found.tree) if found else _started(simulation, cell, folder)
     run, first = cell.config.run, 0 if cell.after is None else cell.after.rounds
     last = first + run.rounds
@@ -106,8 +107,8 @@ def play(
     def keep() -> None:
         notes = {"metrics": metrics, "seconds": seconds, "evaluating": evaluating}
         notes |= {"threads": torch.get_num_threads()}
-        tables = client_tables(simulation)
-        checkpoint.save(place, progress.server.round, progress, notes, progress.delivered, tables)
+        done, names = progress.server.round, client_tables(simulation)
+        checkpoint.save(place, done, progress, notes, progress.delivered, names)
 
     while progress.server.round < last:
         if asked is not None and asked.stop:
@@ -168,7 +169,7 @@ def _record(
         "seed": cell.seed,
         "data": _given(cell.config)[1],
         "engine": type(simulation.engine).__name__.lower(),
-        "clients": client_table(simulation, progress, scores),
+        "clients": list(client_table(simulation, progress, scores)),
         "versions": versions(),
     }
     if not simulation.training.model.classification:
