@@ -34,8 +34,8 @@ test: setup ## the tests, and the examples in docstrings (WORKERS=n processes)
 test-slow: setup ## the tests that take minutes
 	$(PYTEST) -m slow
 
-bench: $(VENV)/.bench ## every benchmark, beside turnout's peers (long)
-	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(PY) "$$script"; done
+bench: $(VENV)/.bench ## turnout beside its peers, into benchmarks/results.md (ten minutes; QUICK=1: two)
+	$(PY) -m turnout bench $(if $(QUICK),--quick,--out benchmarks/results.md)
 
 docs: setup ## the documentation as a site in site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict

@@ -23,6 +23,11 @@ HOMES = {
         "audit_command",
         "From a log: who shows up, what that does, and what to run.",
     ),
+    "bench": Home(
+        "turnout.bench.command",
+        "bench",
+        "How fast turnout is on this machine, beside others.",
+    ),
     "report": Home(
         "turnout.report.command",
         "report_command",

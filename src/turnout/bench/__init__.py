@@ -1,0 +1,1 @@
+"""How fast turnout is on this machine, beside others that do the same work."""
