@@ -39,6 +39,12 @@ def test_too_little_data_is_said() -> None:
     assert any("fewer than 200 rounds" in note for note in fit(drawn("markov", 5, 60, 0)).notes)
 
 
+def test_too_short() -> None:
+    found = fit(from_mask([[1, 0], [0, 1], [1, 1]]))
+    assert found.name == "too short"
+    assert found.tests == ()
+
+
 def test_constant() -> None:
     assert fit(from_mask(always(3).mask(50))).name == "constant"
     assert fit(from_pairs([], [], clients=3, rounds=50)).name == "constant"

@@ -249,7 +249,7 @@ def classes(found: Audit) -> Figure | None:
         return None
     order = np.argsort(known.ratio, kind="stable")[:_BARS]
     place = np.arange(len(order))
-    drawn = figure(_WIDTH, 0.8 + 0.34 * len(order))
+    drawn = figure(_WIDTH, 1.1 + 0.34 * len(order))
     axes = drawn.subplots()
     axes.barh(place - 0.19, 100 * known.intended[order], 0.36, color=_GREY, label="intended")
     axes.barh(
@@ -263,7 +263,7 @@ def classes(found: Audit) -> Figure | None:
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("weight in the objective (%)")
-    axes.legend(loc="lower right")
+    drawn.legend(loc="outside upper left", ncols=2)
     return drawn
 
 

@@ -18,8 +18,10 @@ from turnout.draws import generator
 LEVEL = 0.01
 _CLIENTS = 2000
 _CELLS = 40_000_000
+_ROUNDS = 8
 
 MEANINGS = {
+    "too short": "the log is too short for patterns over time",
     "constant": "every client comes always or never: nothing varies",
     "independent": "each client comes with its own chance, whatever the rounds before",
     "markov": "clients stay for spells: whether one comes depends on the round before",
@@ -76,8 +78,9 @@ def fit(history: History, seed: int = 0) -> Fit:
     """
     k = history.counts
     varied = np.flatnonzero((k > 0) & (k < history.rounds))
-    if not len(varied) or history.rounds < 8:
-        return Fit("constant", (), (), None, None, (), 0)
+    if not len(varied) or history.rounds < _ROUNDS:
+        name = "too short" if len(varied) else "constant"
+        return Fit(name, (), (), None, None, (), 0)
     most = int(min(_CLIENTS, max(20, _CELLS // history.rounds)))
     rows = varied
     if len(varied) > most:
