@@ -22,6 +22,7 @@ pytestmark = [
 ]
 
 DARK = "document.body.getAttribute('data-md-color-scheme')"
+TOGGLE = "document.querySelector('form[data-md-component=palette] label:not([hidden])').click()"
 BROKEN = "[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)"
 
 
@@ -66,9 +67,16 @@ def test_the_toggle_changes_the_scheme_and_nothing_fails_to_load(tab: Browser, s
     tab.faults.clear()
     tab.open(f"{served}/index.html")
     tab.until("getComputedStyle(document.querySelector('form[data-md-component=palette] label'))")
-    before = tab.ask(DARK)
-    tab.ask("document.querySelector('form[data-md-component=palette] label:not([hidden])').click()")
-    tab.until(f"{DARK} !== '{before}'")
+    for system, scheme in (("dark", "slate"), ("light", "default")):
+        media = [{"name": "prefers-color-scheme", "value": system}]
+        tab.call("Emulation.setEmulatedMedia", features=media)
+        tab.until(f"{DARK} === '{scheme}'")  # it follows the reader's system …
+    for scheme in ("default", "slate"):
+        tab.ask(TOGGLE)
+        tab.until(f"{DARK} === '{scheme}'")  # … until the button says otherwise
+    tab.open(f"{served}/start.html")
+    tab.until(f"{DARK} === 'slate'")
+    tab.ask(TOGGLE)
     assert tab.faults == []
 
 

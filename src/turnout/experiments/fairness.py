@@ -35,7 +35,7 @@ def served(results: Results) -> Figure | None:
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.set_xlim(-3, 103)
-    axes.set_xlabel("accuracy on the clients' own data, after the last round (%)")
+    axes.set_xlabel("accuracy on clients' own data (%)")
     axes.set_title(title(results, "Who is served"))
     drawn.legend(loc="outside lower center", ncols=2)
     return drawn

@@ -149,9 +149,34 @@ def leader(summary: Summary, column: Column) -> str | None:
     if len(ranked) < 2:
         return None
     (first, label), (second, _) = ranked[:2]
-    if first.std is None or second.std is None:
-        return None
-    return label if abs(first.mean - second.mean) > max(first.std, second.std) else None
+    return label if _apart(first, second) else None
+
+
+def ahead(summary: Summary, column: Column, most: int = 3) -> list[str]:
+    """The few methods that all others are behind by more than the spread over seeds, best first.
+
+    One, if there is a leader; more where those in front are too close to each other to say.
+    """
+    ranked = sorted(
+        (
+            (line.entries[column.key], line.label)
+            for line in summary.lines
+            if column.key in line.entries
+        ),
+        key=lambda pair: -column.better * pair[0].mean,
+    )
+    for front in range(1, min(most, len(ranked) - 1) + 1):
+        pairs = [(one, other) for one, _ in ranked[:front] for other, _ in ranked[front:]]
+        if all(_apart(one, other) for one, other in pairs):
+            return [label for _, label in ranked[:front]]
+    return []
+
+
+def _apart(one: Entry, other: Entry) -> bool:
+    """Do they differ by more than the larger of their spreads?"""
+    if one.std is None or other.std is None:
+        return False
+    return abs(one.mean - other.mean) > max(one.std, other.std)
 
 
 def as_json(summary: Summary) -> list[dict[str, Any]]:

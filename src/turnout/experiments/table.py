@@ -30,7 +30,9 @@ def with_leaders(
 def _text(line: Line, column: Column) -> str:
     entry = line.entries.get(column.key)
     if entry is not None:
-        return shown(entry, column.digits)
+        # What is the same in every seed by nature, as memory is, has no spread to show.
+        fixed = not column.better and entry.std == 0
+        return shown(entry._replace(std=None) if fixed else entry, column.digits)
     return "diverged" if line.diverged and column.better else "–"
 
 

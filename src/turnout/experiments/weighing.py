@@ -120,9 +120,7 @@ def weights_over_rounds(results: Results) -> Figure | None:
                 linestyle=style.dashes, linewidth=1.4, gid=series(place),
             )  # fmt: skip
         axes.axhline(1 / rate, color="#999999", linewidth=1)
-        axes.set_title(
-            f"client {client}: comes in {100 * rate:.2g} %, 1/p = {1 / rate:.3g}", fontsize=9
-        )
+        axes.set_title(f"client {client}: 1/p = {1 / rate:.3g}", fontsize=9)
         axes.set_yscale("log")
         log_ticks(axes.yaxis)
         axes.margins(x=0.01)

@@ -15,7 +15,7 @@ from turnout.experiments.frames import METHODS
 from turnout.experiments.merge import apart, merge, names
 from turnout.experiments.results import Results, read_results
 from turnout.experiments.style import settings
-from turnout.experiments.summary import Summary, leader, summarise
+from turnout.experiments.summary import Summary, ahead, summarise
 from turnout.experiments.table import label, with_leaders
 from turnout.report.page import (
     Best,
@@ -145,10 +145,16 @@ def lead(results: Results, summary: Summary) -> str:
     column = next((c for c in summary.columns if c.key in ("tail", "test_loss")), None)
     if column is None or len(summary.lines) < 2:
         return said
-    best = leader(summary, column)
     what = summary.heading(column).removesuffix(" %")
-    if best is not None:
-        return f"{said} {best} is best by more than the spread over seeds ({what})."
+    front = ahead(summary, column)
+    if len(front) == 1:
+        return f"{said} {front[0]} is best by more than the spread over seeds ({what})."
+    if front:
+        together = f"{', '.join(front[:-1])} and {front[-1]}"
+        return (
+            f"{said} {together} are ahead of all others by more than the spread over seeds, and within "
+            f"it of each other ({what})."
+        )
     if seeds < 2:
         return f"{said} With one seed there is no spread, so the table marks no method as best."
     return f"{said} No method is best by more than the spread over seeds ({what})."
