@@ -1,5 +1,6 @@
 """A page is one file that has everything in it, and says what it was given."""
 
+import json
 import re
 
 import pytest
@@ -76,8 +77,6 @@ def test_series_are_classes_in_the_colours_of_the_page() -> None:
 
 
 def test_the_reader_has_the_lines_values_and_nothing_where_a_line_has_ended() -> None:
-    import json
-
     made = html(page(Picture(lines(), "Two lines.", read="round")))
     (text,) = re.findall(r'<script type="application/json">(.*?)</script>', made)
     data = json.loads(text)
@@ -95,3 +94,19 @@ def test_tables_have_heads_captions_and_bold_cells() -> None:
     assert '<td class="number"><strong>84.1 ±0.4</strong></td><td>yes</td>' in made
     assert '<th scope="col" class="number">test %</th><th scope="col">private?</th>' in made
     assert made.count('<th scope="row"><svg class="swatch"') == 1, "only a series has a swatch"
+
+
+def test_words_in_figures_are_text_in_the_pages_type_wherever_they_are_drawn() -> None:
+    made = html(page(Picture(lines(), "Two lines.")))
+    drawn = made[made.index('<svg viewBox="0 0 360') :]
+    assert re.search(r"<text[^>]*>accuracy \(%\)</text>", drawn)
+    assert "font-family: var(--type)" in drawn
+    assert "DejaVu Sans" not in drawn
+
+
+def test_a_name_cannot_end_the_readers_data() -> None:
+    drawn = lines()
+    drawn.axes[0].lines[0].set_label("</script><b>")
+    made = html(page(Picture(drawn, "Two lines.", read="round")))
+    (text,) = re.findall(r'<script type="application/json">(.*?)</script>', made)
+    assert json.loads(text)["series"][0][1] == "</script><b>"

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from turnout.experiments.style import COLOURS, INK, RULE, look
+from turnout.experiments.style import COLOURS, INK, RULE, look, settings
 from turnout.experiments.style import series as series
 
 Floats = NDArray[np.float64]
@@ -24,7 +24,8 @@ _POINTS = 72  # SVG's unit is a point
 def drawing(drawn: Figure, prefix: str, says: str, read: str = "") -> str:
     """The figure as an SVG element, with what reads it; `prefix` keeps its ids apart from others'."""
     text = io.StringIO()
-    drawn.savefig(text, format="svg", dpi=_POINTS, transparent=True, metadata={"Date": None})
+    with settings():  # text stays text: readable aloud, and in the page's own type
+        drawn.savefig(text, format="svg", dpi=_POINTS, transparent=True, metadata={"Date": None})
     svg = _tidy(text.getvalue(), prefix, says)
     return svg + (_reader(drawn, prefix, read) if read else "")
 
@@ -47,6 +48,7 @@ def _tidy(svg: str, prefix: str, says: str) -> str:
     for mark in (' id="', 'href="#', "url(#"):
         svg = svg.replace(mark, f"{mark}{prefix}-")
     svg = re.sub(r"font: ([^;\"']*px)[^;\"]*('[^;\"]*)?", r"font: \1 var(--type)", svg)
+    svg = re.sub(r"font-family: [^;\"]*", "font-family: var(--type)", svg)
     svg = re.sub(r"\d+\.\d{3,}", lambda m: f"{float(m.group()):.2f}", svg)  # of a point
     return _coloured(re.sub(r"\n\s*", "\n", svg))
 
