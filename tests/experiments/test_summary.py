@@ -1,5 +1,6 @@
 """Means over seeds, who leads, and how tables look."""
 
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -7,7 +8,7 @@ import pytest
 
 from turnout.experiments.findings import findings
 from turnout.experiments.results import Result
-from turnout.experiments.summary import COLUMNS, Line, Summary, _line, as_json, leader
+from turnout.experiments.summary import COLUMNS, Line, Summary, _line, ahead, as_json, leader
 from turnout.experiments.table import as_csv, fitting, markdown, plain
 
 
@@ -151,3 +152,28 @@ def test_findings_need_the_methods_they_speak_of() -> None:
 def test_a_line_without_any_result_is_still_a_line() -> None:
     empty = Summary(10, [COLUMNS[0]], [Line("a", 1, [0], {})])
     assert "diverged" in plain(empty)
+
+
+def test_those_in_front_are_named_together_where_they_are_too_close_to_tell() -> None:
+    cells = [
+        *(result("low", seed, 0.50 + 0.01 * seed) for seed in (0, 1)),
+        *(result("one", seed, 0.80 + 0.02 * seed) for seed in (0, 1)),
+        *(result("two", seed, 0.81 + 0.02 * seed) for seed in (0, 1)),
+    ]
+    assert ahead(summary(*cells), column("final")) == ["two", "one"]
+    assert ahead(CLEAR, column("final")) == ["high"]
+    between = [result("between", seed, 0.66 + 0.2 * seed) for seed in (0, 1)]
+    assert ahead(summary(*cells, *between), column("final")) == ["two", "one", "between"]
+    wide = [result("wide", seed, 0.4 + 0.4 * seed) for seed in (0, 1)]
+    assert ahead(summary(*cells, *wide), column("final")) == []
+    assert ahead(summary(result("a", 0, 0.5), result("b", 0, 0.9)), column("final")) == []
+
+
+def test_what_is_the_same_in_every_seed_by_nature_has_no_spread_in_tables() -> None:
+    cells = [result("a", 0, 0.5), result("a", 1, 0.5)]
+    costly = [
+        replace(c, costs={"server": 2_000_000, "client": 0, "down": 1, "up": 1}) for c in cells
+    ]
+    text = plain(summary(*costly))
+    assert "50.0 ±0.0" in text
+    assert " 2.000\n" in text

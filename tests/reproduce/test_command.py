@@ -32,7 +32,7 @@ def test_a_table_and_its_files(tmp_path) -> None:
     assert "s=4" in done.output
     assert "2/2" in done.output  # progress
     files = {path.name for path in (tmp_path / "safari").iterdir()}
-    assert files == {f"table-1-mnist-smoke{end}" for end in (".md", ".csv", "-cells.csv")}
+    assert files == {f"table-1-mnist-smoke{end}" for end in (".md", ".csv", "-cells.csv", ".html")}
     assert len(list((tmp_path / "cells").glob("*.json"))) == 2
     again = said("safari", "table-1-mnist", "--scale", "smoke", "--out", tmp_path)
     assert "2/2" not in again.output  # nothing was left to do

@@ -12,6 +12,7 @@ from turnout.errors import InputError, choose, require
 from turnout.experiments.interrupt import interruptible
 from turnout.reproduce.item import BOARD, SCALES, catalogue, every, find, read_item
 from turnout.reproduce.kinds import reproduce as make
+from turnout.reproduce.page import keep as keep_page
 from turnout.reproduce.report import keep, plain
 from turnout.reproduce.request import Request
 from turnout.reproduce.run import Told
@@ -69,7 +70,7 @@ def reproduce(
         with interruptible() as asked:
             report = make(request._replace(asked=asked))
         typer.echo("\n" + plain(report))
-        for path in keep(report, out / paper):
+        for path in [*keep(report, out / paper), keep_page(report, out / paper)]:
             typer.echo(f"  {path}")
 
 
