@@ -96,17 +96,18 @@ def save(
 def load(
     folder: Path,
     warn: Callable[[str], None] = lambda sentence: None,
-    zeros: Zeros = in_memory,
+    made: Callable[[str], Zeros] = lambda name: in_memory,
 ) -> Checkpoint | None:
     """The newest whole checkpoint below `folder`; None if there is none at all.
 
     A damaged one is reported to `warn` and passed over. If all are damaged this is a
-    `CheckpointError`, and nothing is touched. Large tables are put into what `zeros` makes.
+    `CheckpointError`, and nothing is touched. `made` says, by its
+    name, what makes a large table.
     """
     found = _present(folder)
     for path in found:
         try:
-            return _read(path, zeros)
+            return _read(path, made)
         except CheckpointError as error:
             warn(f"checkpoint {path.name} is damaged ({error}); trying the one before it")
     if found:
@@ -182,6 +183,7 @@ def _write(
         "notes": notes,
         "tree": tree,
         "tables": tables,
+        "whole": [name for name in by_client if name in small],
         "files": files,
     }
     sealed = {"checksum": _seal(body), "body": body}
@@ -254,7 +256,7 @@ def _verify(path: Path) -> None:
         _load_file(path, file, body)
 
 
-def _read(path: Path, zeros: Zeros) -> Checkpoint:
+def _read(path: Path, made: Callable[[str], Zeros]) -> Checkpoint:
     body = _manifest(path)
     arrays: Arrays = {
         # Theirs may be read-only.
@@ -263,16 +265,29 @@ def _read(path: Path, zeros: Zeros) -> Checkpoint:
     }
     for name, cut in body["tables"].items():
         clients, size = cut["shape"]
-        vector = torch.from_numpy(np.zeros(size, dtype=np.dtype(cut["dtype"])))
-        held = zeros(clients, vector)
+        held = _made(made(name), clients, size, cut["dtype"])
         for number, start in enumerate(range(0, clients, cut["rows"])):
             block = _load_file(path, f"{name}.{number}.safetensors", body)["block"]
-            if isinstance(held, Table):
-                held.fill(start, block)
-            else:
-                held[torch.arange(start, start + len(block))] = torch.from_numpy(block.copy())
-        arrays[name] = held.numpy() if isinstance(held, Tensor) else held
+            _fill(held, start, block)
+        arrays[name] = held
+    for name in body.get("whole", ()):
+        small = arrays[name]
+        assert isinstance(small, np.ndarray)  # as it has just been read
+        arrays[name] = _made(made(name), len(small), small.shape[1], small.dtype.str)
+        _fill(arrays[name], 0, small)
     return Checkpoint(path, body["round"], _rebuild(body["tree"], arrays), body["notes"])
+
+
+def _made(zeros: Zeros, clients: int, size: int, kind: str) -> Array | Table:
+    held = zeros(clients, torch.from_numpy(np.zeros(size, dtype=np.dtype(kind))))
+    return held.numpy() if isinstance(held, Tensor) else held
+
+
+def _fill(table: Array | Table, start: int, block: Array) -> None:
+    if isinstance(table, Table):
+        table.fill(start, block)
+    else:
+        table[start : start + len(block)] = block
 
 
 def _manifest(path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from turnout import round as protocol
-from turnout.algorithm import Algorithm, Rows, State, Table, Zeros
+from turnout.algorithm import Algorithm, Rows, State, Table, Zeros, in_memory
 from turnout.card import card, counted
 from turnout.clients import Clients
 from turnout.data.augment import Augmentation
@@ -24,6 +24,7 @@ from turnout.errors import InputError, require
 from turnout.evaluate import ClientScores, Evaluator, Metrics
 from turnout.models import Model, initialise
 from turnout.parts.local import Tensors
+from turnout.ranks import Ranks, found
 from turnout.room import require_room
 from turnout.round import ServerState
 from turnout.tables import Tables
@@ -51,6 +52,8 @@ class Simulation:
     """What the server trains on in rounds of its own."""
     zeros: Zeros
     """Makes the tables that hold a vector for each client."""
+    ranks: Ranks = Ranks()
+    """Who else trains clients of this federation."""
 
     @property
     def engine(self) -> Engine:
@@ -68,6 +71,7 @@ class Simulation:
         rounds: int | None = None,
         precision: Precision = "full",
         tables: Tables = Tables(),
+        ranks: Ranks = Ranks(),
     ) -> "Simulation":
         """Where `rounds` are given, engine "auto" tries engines if the run is long enough."""
         module = deepcopy(model.module).to(dtype).train()
@@ -78,7 +82,8 @@ class Simulation:
         _require_room(algorithm, world, server)
         outlook = _outlook(algorithm, world, rounds) if rounds and engine == "auto" else None
         chosen = pick(engine, training, outlook, precision)
-        return Simulation(algorithm, world, training, chosen, server, tables.zeros)
+        zeros = ranks.zeros(tables.zeros)
+        return Simulation(algorithm, world, training, chosen, server, zeros, ranks)
 
     def evaluator(self, client_samples: int | None = None) -> Evaluator:
         training = self.training
@@ -175,12 +180,24 @@ def begin(simulation: Simulation, start: Tensor | None = None) -> Progress:
     )
 
 
+_KEPT, _MEMORY = "state.kept.", "state.server.memory."
+
+
 def client_tables(simulation: Simulation) -> list[str]:
     """Names, in a checkpoint, of tables whose rows change by their own client's deliveries only."""
-    kept = [f"state.kept.{name}" for name in protocol.keeps(simulation.algorithm)]
-    memory = simulation.algorithm.memory
-    tables = [f"state.server.memory.{name}" for name in (memory.tables if memory else ())]
-    return [*kept, *tables, "state.server.starts"]
+    algorithm = simulation.algorithm
+    memory = algorithm.memory
+    kept = [_KEPT + name for name in (*protocol.keeps(algorithm), *algorithm.local.rule.numbers)]
+    return [
+        *kept,
+        *(_MEMORY + name for name in (memory.tables if memory else ())),
+        "state.server.starts",
+    ]
+
+
+def made(zeros: Zeros) -> Callable[[str], Zeros]:
+    """For tables of a checkpoint, by name: those that `begin` has `zeros` make, and the others."""
+    return lambda name: zeros if name.startswith((_KEPT, _MEMORY)) else in_memory
 
 
 def restore(simulation: Simulation, tree: dict[str, Any]) -> Progress:
@@ -225,15 +242,28 @@ def _client_round(simulation: Simulation, progress: Progress, rows: Rows) -> NDA
         index = torch.from_numpy(some)
         return {name: held[index] for name, held in progress.kept.items()}
 
-    if len(rows):
-        for block in simulation.engine.train(algorithm, broadcast, rows, recall):
-            server = protocol.absorb(algorithm, server, block.rows, block.upload)
+    part, mine, ranks = broadcast, rows, simulation.ranks
+    if ranks.count > 1:
+        places = ranks.part(rows, _stored(algorithm))
+        part, mine = broadcast.part(places), rows[places]
+    with ranks.summing(lambda: protocol.sums(algorithm, server)):
+        for block in simulation.engine.train(algorithm, part, mine, recall) if len(mine) else ():
+            server = protocol.add(algorithm, server, block.rows, block.upload)
             for name, held in progress.kept.items():
                 held[torch.from_numpy(block.rows)] = block.kept[name]
+    server = protocol.count(algorithm, server, rows)
     progress.delivered[rows] += 1
     progress.influence[rows] += broadcast.weights * protocol.scale(algorithm, server)
     progress.server = protocol.close(algorithm, server)
     return broadcast.weights
+
+
+def _stored(algorithm: Algorithm) -> bool:
+    """Is anything stored of each client?"""
+    memory = algorithm.memory
+    return bool(algorithm.local.rule.numbers or protocol.keeps(algorithm)) or (
+        memory is not None and bool(memory.tables)
+    )
 
 
 def _server_round(simulation: Simulation, progress: Progress) -> None:
@@ -241,7 +271,8 @@ def _server_round(simulation: Simulation, progress: Progress) -> None:
     assert algorithm.assistance is not None
     assert simulation.server is not None  # `_server_data` has seen to it
     task = simulation.training.server(algorithm.assistance, simulation.server, server.round)
-    progress.server = protocol.server_step(algorithm, server, simulation.engine.work(task))
+    server = protocol.server_step(algorithm, server, simulation.engine.work(task))
+    progress.server = replace(server, x=simulation.ranks.same(server.x))
 
 
 @dataclass(repr=False)
@@ -318,6 +349,7 @@ def simulate(
     precision: Precision = "full",
     start: Tensor | None = None,
     tables: Tables = Tables(),
+    ranks: Ranks | None = None,
     watch: Callable[[Round, Metrics | None], None] | None = None,
 ) -> Run:
     """Run `algorithm` in `world` for `rounds` rounds; the same seed gives the same run.
@@ -325,13 +357,24 @@ def simulate(
     Every `evaluate_every` rounds, and after the last, the model is evaluated on test data; every
     `clients_every` rounds (unless given, as often) on the clients' own data too, on the first
     `client_samples` of each client where that is given. `tables` says from which size on a table with
-    a vector for each client is a file, and where. `watch` is called after each round, with
-    the metrics where there are some. A diverging run ends early and keeps what it had.
+    a vector for each client is a file, and where. Under `torchrun` every rank trains a part of each
+    cohort and all have the same run, unless `ranks` says otherwise. `watch` is called after each
+    round, with the metrics where there are some. A diverging run ends early and keeps what it had.
     """
     require(rounds >= 1, "rounds", rounds, "at least 1")
     cadence = Cadence(evaluate_every, clients_every or evaluate_every, rounds)
     simulation = Simulation.of(
-        algorithm, world, model, seed, engine, dtype, augment, rounds, precision, tables
+        algorithm,
+        world,
+        model,
+        seed,
+        engine,
+        dtype,
+        augment,
+        rounds,
+        precision,
+        tables,
+        found() if ranks is None else ranks,
     )
     progress = begin(simulation, start)
     evaluator = simulation.evaluator(client_samples)

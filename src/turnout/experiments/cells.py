@@ -37,6 +37,7 @@ from turnout.simulator import (
     begin,
     client_table,
     client_tables,
+    made,
     measure,
     restore,
 )
@@ -122,7 +123,8 @@ def run_cell(
 def _play(
     cell: Cell, run: RunSection, watch: Watch | None, asked: Asked | None, resume: bool
 ) -> None:
-    zeros, place = tables(run, cell.folder).zeros, cell.folder / CHECKPOINTS
+    place = cell.folder / CHECKPOINTS
+    zeros = made(tables(run, cell.folder).zeros)
     found = checkpoint.load(place, log.warning, zeros) if resume else None
     at: dict[str, Any] = found.notes if found else {}
     # With the engine and the threads of then: others would differ in the last bits.

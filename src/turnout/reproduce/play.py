@@ -34,6 +34,7 @@ from turnout.simulator import (
     begin,
     client_table,
     client_tables,
+    made,
     measure,
     restore,
 )
@@ -88,7 +89,7 @@ def play(
 
     Checkpoints go to `place`.
     """
-    found = checkpoint.load(place, log.warning, tables(cell.config.run, place).zeros)
+    found = checkpoint.load(place, log.warning, made(tables(cell.config.run, place).zeros))
     at: dict[str, Any] = found.notes if found else {}
     # With the threads of then: they decide about last bits.
     torch.set_num_threads(at.get("threads", torch.get_num_threads()))
