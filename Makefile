@@ -51,7 +51,8 @@ dist: setup ## sdist and wheel in dist/, the wheel tried in an environment of it
 	build/dist/bin/python -m pip install -qq --no-input -c constraints.txt dist/*.whl
 	cd build/dist && bin/python -c "from importlib.resources import files; \
 		assert (files('turnout') / 'py.typed').is_file()"
-	cd build/dist && bin/turnout --help
+	cd build/dist && bin/turnout --help && rm -rf smoke \
+		&& bin/turnout demo --set run.rounds=3 --set run.seeds=[0] --out smoke && test -s smoke/report.html
 
 # Torch comes first: asked for exactly, pip takes a build that is already at hand.
 # The file's heading is kept; of torch's version only what every build of it shares.

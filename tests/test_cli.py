@@ -414,3 +414,28 @@ def test_the_module_is_the_command_and_pipes_may_close(tmp_path: Path) -> None:
         process.stdout.close()  # as `head` does
         assert process.stderr is not None
         assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("turnout re", ["report", "reproduce"]),
+        ("turnout run --e", ["--engine"]),
+        ("turnout list ", ["algorithms", "participation", "datasets", "models"]),
+        ("turnout reproduce --sc", ["--scale"]),  # of a command that is fetched from elsewhere
+    ],
+)
+def test_shells_complete_commands_options_and_choices(
+    turnout, monkeypatch: pytest.MonkeyPatch, words: str, offered: list[str]
+) -> None:
+    monkeypatch.setenv("_TURNOUT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    answer = turnout()
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.split() == offered
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = (CHECKOUT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {__version__}\n" in citation

@@ -64,9 +64,12 @@ def test_rate_and_time_left_follow_from_the_rounds_that_were_heard_of() -> None:
 def test_what_was_done_before_a_resume_is_over_but_not_part_of_the_rate() -> None:
     clock = Clock()
     standing = Standing(CELLS, 100, clock=clock)
-    clock.now = 1.0
+    clock.now = 60.0  # for imports and data, which say nothing of the rounds
     hear(standing, 2, 40)  # two cells were done, and 40 rounds of the third
     assert (standing.over, standing.done) == (2, 241)
+    assert standing.left is None
+    clock.now = 61.0
+    hear(standing, 2, 41)
     assert standing.rate == pytest.approx(1)
     assert [row.over for row in standing.rows()] == [1, 1]
 

@@ -60,7 +60,8 @@ class Standing:
         self.heard: dict[int, Heard] = {}
         """The cell heard of last stands last."""
         self.newest: int | None = None
-        self._beats: deque[tuple[float, int]] = deque([(self.began, 0)])
+        self._beats: deque[tuple[float, int]] = deque()
+        """From the first round on: what comes before it, imports and data, says nothing of later."""
         self._played = 0
 
     def hear(self, place: Place, happened: Round, metrics: Metrics | None) -> None:
@@ -82,7 +83,7 @@ class Standing:
     def _beat(self) -> None:
         self._played += 1
         now = self.clock()
-        if now - self._beats[-1][0] >= 0.25:
+        if not self._beats or now - self._beats[-1][0] >= 0.25:
             self._beats.append((now, self._played))
         while len(self._beats) > 2 and now - self._beats[1][0] > WINDOW:
             self._beats.popleft()
@@ -110,8 +111,10 @@ class Standing:
     @property
     def rate(self) -> float | None:
         """Rounds a second, of late."""
+        if not self._beats:
+            return None
         (then, before), now = self._beats[0], self.clock()
-        return (self._played - before) / (now - then) if now > then and self._played else None
+        return (self._played - before) / (now - then) if now > then else None
 
     @property
     def left(self) -> float | None:
