@@ -69,6 +69,8 @@ class WeightRule(NamedTuple):
     weigh: Callable[[State, int, Rows], NDArray[np.float64]]
     observe: Callable[[State, int, Rows], State]
     divisor: Divisor = per_client
+    alone: bool = True
+    """Can a client weigh itself, by its own participation and nothing else?"""
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from tests.conformance.worlds import HALF, walk
 from turnout.algorithms import amplified, fedau, fedkeep, fedstale, mifa, safari
 from turnout.costs import costs
 from turnout.errors import InputError
-from turnout.round import start
+from turnout.round import start, weights
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -28,6 +28,30 @@ def test_its_formula_on_random_traces(seed, cutoff) -> None:
         expected.append(x)
     run = walk(fedkeep(beta, cutoff, server_lr=eta, local=HALF), z, mask, 3.0)
     np.testing.assert_allclose(run, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("shrink", [0.5, 3.0])
+def test_weights_are_drawn_towards_everybodys_mean(shrink) -> None:
+    _, mask = trace(5)
+    N = mask.shape[1]
+    rounds, intervals, opened = np.zeros(N), np.zeros(N), np.zeros(N)
+    found = weights(fedkeep(cutoff=None, shrink=shrink), mask)
+    for t, came in enumerate(mask):
+        if intervals.sum():
+            common = rounds.sum() / intervals.sum()
+            expected = (rounds + shrink * common) / (intervals + shrink)
+        else:
+            expected = np.ones(N)
+        np.testing.assert_allclose(found[t], expected, rtol=1e-12)
+        rounds[came] += t + 1 - opened[came]
+        intervals[came] += 1
+        opened[came] = t + 1
+
+
+def test_without_shrinkage_nothing_is_shared_and_clients_may_weigh_themselves() -> None:
+    assert fedkeep().weight.alone
+    assert not fedkeep(shrink=1.0).weight.alone
+    assert "everybody" not in fedkeep().weight.init(3)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +92,7 @@ def test_with_true_rates_the_direction_is_unbiased_whatever_is_remembered(beta) 
     assert direction.var() == pytest.approx(variance, rel=0.02)
 
 
-@pytest.mark.parametrize("wrong", [{"beta": 1.5}, {"cutoff": 0}, {"decay": 2.0}])
+@pytest.mark.parametrize("wrong", [{"beta": 1.5}, {"cutoff": 0}, {"decay": 2.0}, {"shrink": -1}])
 def test_bad_settings(wrong) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
         fedkeep(**wrong)

@@ -74,6 +74,8 @@ CASES: dict[str, Algorithm] = {
     "fedavgm, fedawe": _a.fedavgm(server_momentum=0.2, inner=_a.fedawe(cap=2, local=LOCAL)),
     "fedkeep": _a.fedkeep(cutoff=3, local=LOCAL),
     "fedkeep, decay": _a.fedkeep(beta=1.0, cutoff=4, decay=0.3, local=LOCAL),
+    "fedkeep, shrink": _a.fedkeep(cutoff=3, shrink=1.0, local=LOCAL),
+    "fedkeep, shrink with decay": _a.fedkeep(cutoff=3, decay=0.3, shrink=0.5, local=LOCAL),
     "amplified, fedkeep": _a.amplified(period=3, factor=1.5, inner=_a.fedkeep(local=LOCAL)),
     "safari, fedkeep": _a.safari(q=0.6, inner=_a.fedkeep(local=LOCAL)),
     "wait_minibatch": _a.wait_minibatch(local=LOCAL),

@@ -43,9 +43,15 @@ def fedau(
 
 
 def interval_means(
-    cutoff: int | None = 50, decay: float | None = None, groups: ArrayLike | None = None
+    cutoff: int | None = 50,
+    decay: float | None = None,
+    groups: ArrayLike | None = None,
+    shrink: float = 0.0,
 ) -> WeightRule:
     """The weight rule of FedAU: ω_i is the mean length of client i's participation intervals.
+
+    With `shrink` each history begins with so many intervals of everybody's mean length so far, so
+    that the first intervals of a client, which may be anything, do not decide alone.
 
     A group counts member-rounds: its interval grows by one a member and round, and when j members
     take part it closes j intervals that share that length. So ω estimates one over the group's
@@ -58,6 +64,7 @@ def interval_means(
     whole = cutoff is None or (cutoff >= 1 and cutoff == int(cutoff))
     require(whole, "cutoff", cutoff, "a whole number from 1, or none")
     require(decay is None or 0 < decay <= 1, "decay", decay, "in (0, 1], or none")
+    require(shrink >= 0, "shrink", shrink, "0 or more intervals")
     of = None if groups is None else group_numbers("groups", groups)
     sizes = None if of is None else np.bincount(of)
     keep = 1.0 if decay is None else 1.0 - decay
@@ -70,7 +77,7 @@ def interval_means(
             "opened": np.zeros(histories, dtype=np.int32),  # round in which the interval began
             "rounds": np.zeros(histories),  # in closed intervals; Algorithm 2's M·ω
             "intervals": np.zeros(histories),  # closed; Algorithm 2's M
-        }
+        } | ({"everybody": np.zeros(2)} if shrink else {})  # rounds and intervals of all of them
 
     def fold(state: State, round: int, rows: Rows) -> _Folded:
         """The sums with the intervals that absence has closed, and the rounds still open."""
@@ -88,6 +95,11 @@ def interval_means(
 
     def weigh(state: State, round: int, rows: Rows) -> NDArray[np.float64]:
         now = fold(state, round, rows if of is None else of[rows])
+        if shrink and state["everybody"][1]:
+            rounds, intervals = state["everybody"].tolist()
+            common = shrink * rounds / intervals
+            drawn: NDArray[np.float64] = (now.rounds + common) / (now.intervals + shrink)
+            return drawn
         # The first closing makes `intervals` 1 or more, and fading never takes it below.
         return np.where(now.intervals > 0, now.rounds / np.maximum(now.intervals, 1), 1.0)
 
@@ -101,12 +113,17 @@ def interval_means(
         first = state["opened"][rows] <= round
         fade = np.where(first, keep, 1.0)
         length = np.where(first, (now.missed + 1) * now.members, 0)
-        state["rounds"][rows] = fade * now.rounds + length
-        state["intervals"][rows] = fade * now.intervals + took_part
+        after = fade * now.rounds + length, fade * now.intervals + took_part
+        if shrink:
+            before = state["rounds"][rows], state["intervals"][rows]
+            state["everybody"] += [
+                (new - old).sum() for new, old in zip(after, before, strict=True)
+            ]
+        state["rounds"][rows], state["intervals"][rows] = after
         state["opened"][rows] = round + 1
         return state
 
-    return WeightRule(init, weigh, observe)
+    return WeightRule(init, weigh, observe, alone=not shrink)
 
 
 class _Folded(NamedTuple):

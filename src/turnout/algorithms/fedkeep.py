@@ -20,6 +20,7 @@ def fedkeep(
     beta: float = 0.5,
     cutoff: int | None = 50,
     decay: float | None = None,
+    shrink: float = 0.0,
     server_lr: float = 1.0,
     local: Local = Local(),
 ) -> Algorithm:
@@ -27,8 +28,9 @@ def fedkeep(
 
     ω_i is the mean of client i's participation intervals, cut at `cutoff` and forgotten by `decay`
     as in FedAU; h_i is the last update that client i delivered, and h̄ the mean of all. β = 0 is
-    FedAU.
+    FedAU. `shrink` draws the weights of clients that have come only a few times towards everybody's
+    mean interval: it counts as so many intervals of each client's own.
     """
     require(0 <= beta <= 1, "beta", beta, "in [0, 1]")
-    rule = interval_means(cutoff, decay)
+    rule = interval_means(cutoff, decay, shrink=shrink)
     return Algorithm("fedkeep", rule, sgd(server_lr), local, memory=client_held(), beta=beta)

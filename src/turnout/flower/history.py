@@ -16,9 +16,11 @@ _ALONE = np.zeros(1, dtype=np.int64)
 def own_weight(rule: WeightRule, context: Context, ticket: Ticket) -> float:
     """ω by the rounds whose uploads the server has accepted; this round's is pending from now on.
 
-    Where the rule needs more than a client's own history (known probabilities, groups), ω is the
-    server's. A client that has lost its history starts a new one.
+    Where the rule needs more than a client's own history (known probabilities, groups, everybody's
+    mean), ω is the server's. A client that has lost its history starts a new one.
     """
+    if not rule.alone:
+        return ticket.weight
     try:
         state = rule.init(1)
     except InputError:
