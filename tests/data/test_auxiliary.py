@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from turnout.data.auxiliary import auxiliary
+from turnout.data.auxiliary import auxiliary, mixed_in
+from turnout.data.partition import shards
 from turnout.data.pool import Pool
 from turnout.errors import InputError
 
@@ -62,3 +63,28 @@ def test_a_shifted_mix_is_met_exactly() -> None:
 def test_refusals(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
         auxiliary(population(), seed=0, **arguments)
+
+
+def test_data_sharing_gives_every_client_copies_beside_its_own() -> None:
+    clients, server = auxiliary(population(), 40, seed=0)
+    dealt = shards(clients.targets, clients=8, classes_each=1, seed=0)
+    pool, mixed = mixed_in(clients, dealt, server, 0.25, seed=0)
+    lent = []
+    for client in range(8):
+        own = rows(clients.take(dealt.rows(client)))
+        held = rows(pool.take(mixed.rows(client)))
+        assert own < held
+        assert held - own <= rows(server)
+        assert mixed.sizes[client] == dealt.sizes[client] + 10
+        lent.append(frozenset(held - own))
+    assert len(set(lent)) > 1  # each a draw of its own
+    again = mixed_in(clients, dealt, server, 0.25, seed=0)[1]
+    assert np.array_equal(again.order, mixed.order)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.1, -1.0])
+def test_a_share_that_is_none(share) -> None:
+    clients, server = auxiliary(population(), 40, seed=0)
+    dealt = shards(clients.targets, clients=8, classes_each=1, seed=0)
+    with pytest.raises(InputError, match=f"share is {share}; it must be above 0 and at most 1"):
+        mixed_in(clients, dealt, server, share, seed=0)

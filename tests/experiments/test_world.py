@@ -171,3 +171,13 @@ def test_a_trace_may_lie_beside_the_data_sets(tmp_path: Path, monkeypatch) -> No
         first(small(changes))
     monkeypatch.setenv("TURNOUT_DATA", str(tmp_path))
     assert first(small(changes)).world.participation.clients == 10
+
+
+def test_data_sharing_changes_what_clients_hold_and_not_who_comes() -> None:
+    rates = "participation={process = 'bernoulli', rates = {alpha = 0.3, mean = 0.2}}"
+    plain = first(small(rates)).world
+    mixed = first(small(rates, "data.auxiliary={size = 40, mixed = 0.5}")).world
+    assert (np.diff(mixed.offsets) - np.diff(plain.offsets)).tolist() == [20] * 10
+    assert np.array_equal(mixed.participation.mask(20), plain.participation.mask(20))
+    with pytest.raises(InputError, match=r"data.auxiliary.mixed is 2; it must be"):
+        small("data.auxiliary={size = 40, mixed = 2}")

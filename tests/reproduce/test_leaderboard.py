@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from turnout.errors import InputError
@@ -61,6 +62,18 @@ def test_chosen_sizes_are_those_that_are_played(board) -> None:
         assert section.options["lr"] == board.chosen[tuple(cell.point.values())].lr
 
 
+def test_data_sharing_is_a_world_of_its_own_with_the_same_absences(request_of) -> None:
+    request = request_of("fashion")
+    worlds = {
+        point["method"]: simulation_of(cell_at(request, point, 0, Sizes(0.1, 1.0)).config).world
+        for point in points_of(request)
+        if point["participation"] == "cyclic" and point["method"].startswith("FedAvg")
+    }
+    plain, mixed = worlds["FedAvg"], worlds["FedAvg, data sharing (server data)"]
+    assert (np.diff(mixed.offsets) - np.diff(plain.offsets)).tolist() == [5] * 40
+    assert np.array_equal(mixed.participation.mask(30), plain.participation.mask(30))
+
+
 def _sized(name, **more):
     entry = {"name": name, "label": "m", **more}
     tuning._size(entry, Sizes(0.2, 3.0))
@@ -93,7 +106,7 @@ def test_what_is_said_of_it(request_of) -> None:
     report = leaderboard.leaderboard(request_of("fashion"))
     head, *body = report.shown
     assert head == ["", "Bernoulli", "Markov", "cyclic", "rank"]
-    assert len(body) == 5
+    assert len(body) == 6
     for column in (1, 2, 3):
         assert sum("¹" in row[column] for row in body) == 1
     assert sum("ahead of" in note for note in report.notes) == 3

@@ -1,7 +1,7 @@
 """Data: pools of samples, the sets they come from, and how clients share them."""
 
 from turnout.data.augment import AUGMENTATIONS, Augmentation
-from turnout.data.auxiliary import auxiliary
+from turnout.data.auxiliary import auxiliary, mixed_in
 from turnout.data.digits import digits
 from turnout.data.load import DATASETS, load
 from turnout.data.partition import (
@@ -33,6 +33,7 @@ __all__ = [
     "iid",
     "least_squares",
     "load",
+    "mixed_in",
     "natural",
     "quadratics",
     "shards",

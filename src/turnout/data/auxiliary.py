@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
-from turnout.data.pool import Pool
+from turnout.data.pool import Partition, Pool
 from turnout.draws import generator
 from turnout.errors import InputError, require
 
@@ -36,6 +37,38 @@ def auxiliary(
     if shared:
         return train, server
     return train.take(np.setdiff1d(np.arange(len(train)), rows)), server
+
+
+def mixed_in(
+    train: Pool, dealt: Partition, server: Pool, share: float, seed: int
+) -> tuple[Pool, Partition]:
+    """Data sharing: each client holds copies of a random `share` of the server's samples, too.
+
+    Zhao, Li, Lai, Suda, Civin, Chandra, "Federated Learning with Non-IID Data", 2018. It works for
+    any method, and shows every client some of every class; it also hands the server's samples out.
+
+    >>> from turnout.data.digits import digits
+    >>> from turnout.data.partition import shards
+    >>> left, server = auxiliary(digits()[0], 100, seed=0)
+    >>> dealt = shards(left.targets, clients=10, classes_each=1, seed=0)
+    >>> mixed_in(left, dealt, server, 0.2, seed=0)[1].sizes - dealt.sizes
+    array([20, 20, 20, 20, 20, 20, 20, 20, 20, 20])
+    """
+    require(0 < share <= 1, "share", share, "above 0 and at most 1")
+    count = max(1, round(share * len(server)))
+    whole = replace(
+        train,
+        inputs=torch.cat([train.inputs, server.inputs]),
+        targets=torch.cat([train.targets, server.targets]),
+        owners=None,
+    )
+    rows = []
+    for client in range(dealt.clients):
+        draw = generator(seed, "data sharing", client=client)
+        copies = len(train) + np.sort(draw.permutation(len(server))[:count])
+        rows.append(np.concatenate([dealt.rows(client), copies]))
+    offsets = np.concatenate([[0], np.cumsum([len(each) for each in rows])])
+    return whole, Partition(np.concatenate(rows), offsets.astype(np.int64))
 
 
 def _rows_of_mix(

@@ -115,6 +115,12 @@ class AuxiliarySection(Section):
     shared: bool = Field(
         default=False, description="leave the clients their copies of these samples"
     )
+    mixed: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="data sharing: every client gets copies of this share of these samples",
+    )
 
 
 class DataSection(OpenSection):

@@ -18,6 +18,7 @@ from turnout.data import (
     auxiliary,
     class_mix,
     least_squares,
+    mixed_in,
     partition,
     quadratics,
 )
@@ -105,6 +106,10 @@ def setting(config: Config, seed: int, given: Given) -> Setting:
     comes_seed = seed if config.participation.seed is None else config.participation.seed
     with about("participation"):
         comes = _participation(config.participation, dealt, train, comes_seed, config.run.rounds)
+        mixed = None if section.auxiliary is None else section.auxiliary.mixed
+        # Who comes follows from the clients' own data, with data sharing as without.
+        if server is not None and mixed is not None:
+            train, dealt = mixed_in(train, dealt, server, mixed, data_seed)
         world = World.build(train, dealt, given.test, comes, server, shares)
     with about("model"):
         model = _model(config.model, given)

@@ -68,7 +68,8 @@ def cell_at(
     table = deepcopy(item.experiment)
     table["run"].setdefault("name", item.name)
     texts = [text for axis in item.grid for text in axis.changes()[point[axis.axis]]]
-    change(table, [*texts, *scale.set, *(changes or [])])
+    also = item.about.also.get(point[METHOD], [])
+    change(table, [*texts, *scale.set, *also, *(changes or [])])
     for entry in table["algorithm"]:
         if entry.get("label") == point[METHOD]:
             _size(entry, sizes)
