@@ -223,18 +223,17 @@ def _descend(rule: LocalRule, broadcast: Broadcast, work: Work, kept: Tensors) -
     x, state = rule.begin(own, kept, Told(broadcast.means, broadcast.round))
     for step in range(work.steps[0]):
         live = sum(steps > step for steps in work.steps)
-        rows = slice(0, live)
-        lr = broadcast.lr[rows] if isinstance(broadcast.lr, Tensor) else broadcast.lr
-        part, gradient = x[rows], work.gradient(x[rows], step)
-        moved, fresh = rule.step(
-            gradient, part, lr, {name: held[rows] for name, held in state.items()}
-        )
         if live == count:
-            x, state = moved, fresh
-        else:  # Those that have finished stay where they are.
-            x[rows] = moved
-            for name, value in fresh.items():
-                state[name][rows] = value
+            x, state = rule.step(work.gradient(x, step), x, broadcast.lr, state)
+            continue
+        rows = slice(0, live)  # Those that have finished stay where they are.
+        lr = broadcast.lr[rows] if isinstance(broadcast.lr, Tensor) else broadcast.lr
+        part = x[rows]
+        x[rows], fresh = rule.step(
+            work.gradient(part, step), part, lr, {name: held[rows] for name, held in state.items()}
+        )
+        for name, value in fresh.items():
+            state[name][rows] = value
     steps = torch.tensor([[s] for s in work.steps], dtype=x.dtype, device=x.device)
     # In memory that is ours: x may be the client's, if that is where the rule began.
     return Ended(torch.sub(x, origin, out=own), broadcast.lr, steps, state)

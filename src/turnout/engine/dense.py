@@ -100,12 +100,17 @@ class Dense:
         index = batches.index.transpose(0, 1).contiguous()  # [K, C, B]
         self._inputs = FlatInputs(task, index)
         targets = task.pool.targets[index]
-        self._targets = targets.to(dtype) if targets.is_floating_point() else targets
+        if targets.is_floating_point():
+            targets = targets.to(dtype)
+        elif self._loss is cross_entropy:
+            targets = targets[:, :, None]  # [K, C, 1, B], as scatter has it
+        self._targets = targets.unbind()
         # A mean over a client's own samples: places past a batch's size count for nothing.
         sizes = torch.from_numpy(batches.sizes.T).to(dtype)[:, :, None]
         counts = torch.arange(index.shape[2]) < sizes
-        self._weights = counts.div(sizes)[:, :, None]  # [K, C, 1, B]
-        self._minus = -self._weights
+        weights = counts.div(sizes)[:, :, None]  # [K, C, 1, B]
+        # By step: a view taken in each of them would cost as much as some of the arithmetic.
+        self._weights, self._minus = weights.unbind(), weights.neg().unbind()
         self._gradient = torch.empty(len(batches.steps), self._layout.size, dtype=dtype)
         self._at: tuple[Tensor, Tensor, Views, Views] | None = None
 
@@ -163,10 +168,12 @@ class Dense:
     def _blame(self, output: Tensor, step: int) -> Tensor:
         """The gradient of the mean loss by the outputs [c, out, B]."""
         live = output.shape[0]
-        weights, targets = self._weights[step, :live], self._targets[step, :live]
+        weights, targets = self._weights[step], self._targets[step]
+        minus = self._minus[step]
+        if live < len(self.steps):
+            weights, targets, minus = weights[:live], targets[:live], minus[:live]
         if self._loss is cross_entropy:
-            blame = output.softmax(1).mul_(weights)
-            return blame.scatter_add_(1, targets[:, None], self._minus[step, :live])
+            return output.softmax(1).mul_(weights).scatter_add_(1, targets, minus)
         goal = targets.reshape(live, output.shape[2], output.shape[1]).transpose(1, 2)
         return (output - goal).mul_(weights)
 

@@ -39,7 +39,8 @@ class FlatInputs:
             self._first, place = step, 0
             self._inputs = list(self._load(self._index[step : step + self._chunk, :live]))
         inputs = self._inputs[place]
-        return inputs[:live], 1.0 if isinstance(self._scale, Tensor) else self._scale
+        inputs = inputs if live == len(inputs) else inputs[:live]
+        return inputs, 1.0 if isinstance(self._scale, Tensor) else self._scale
 
     def _load(self, index: Tensor) -> Tensor:
         raw, ready = self._raw[: index.numel()], self._ready[: index.numel()]

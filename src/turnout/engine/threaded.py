@@ -17,6 +17,7 @@ from turnout.algorithm import Algorithm, Rows
 from turnout.engine.contract import Block, Recall, Task, Training
 from turnout.engine.crew import Spares, in_order
 from turnout.models import key_buffers
+from turnout.models.pooling import pool_first
 from turnout.round import Broadcast, Work, client_step
 
 Precision = Literal["full", "bf16"]
@@ -61,7 +62,7 @@ class _Copy:
 
     def __init__(self, training: Training, precision: Precision) -> None:
         # `deepcopy` reads the module only, so workers may copy it side by side.
-        self._training, self._module = training, deepcopy(training.model.module)
+        self._training, self._module = training, pool_first(deepcopy(training.model.module))
         self._parameters = [self._module.get_parameter(name) for name in training.layout.names]
         self._keys = [self._module.get_buffer(name) for name in key_buffers(self._module)]
         self._at: tuple[int, Tensor] | None = None
