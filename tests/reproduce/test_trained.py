@@ -104,6 +104,13 @@ def test_a_line_for_each_cell(report, tmp_path) -> None:
     assert (mine["status"], mine["classes_covered"], mine["seconds"]) == ("done", "8", "60.0")
 
 
+def test_seeds_that_were_asked_for_are_said(report) -> None:
+    assert "Scale *paper*: the paper's full setting. In" in markdown(report, "mine")
+    fewer = report._replace(request=report.request._replace(seeds=1))
+    assert "scale paper: the paper's full setting. Here: 1 seed, by --seeds" in plain(fewer)
+    assert "--scale paper --seeds 1`" in markdown(fewer, "mine")
+
+
 def test_where_it_comes_from(report) -> None:
     (code,) = {fingerprint(c) for c in cells(report.item, "paper") if c.point[METHOD] == "FedAU"}
     assert report.origin.cells == 12

@@ -65,9 +65,7 @@ def impossible(request: Request) -> Report:
         )
     notes = ["In brackets: the closed form. The claim: more than 5 % for clients only."]
     return Report(
-        request.item,
-        request.scale,
-        request.command,
+        request,
         shown,
         rows,
         entries,

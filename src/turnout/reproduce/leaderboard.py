@@ -61,9 +61,7 @@ def leaderboard(request: Request) -> Report:
     with settings():
         drawn = _figure(board, behind)
     return Report(
-        request.item,
-        request.scale,
-        request.command,
+        request,
         _shown(board, behind),
         rows,
         [],

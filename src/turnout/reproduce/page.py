@@ -23,14 +23,14 @@ def page(report: Report) -> Page:
 
 def keep(report: Report, folder: Path) -> Path:
     """Write the page beside the item's other files."""
-    path = folder / f"{report.item.name}-{report.scale}.html"
+    path = folder / f"{report.item.name}-{report.request.scale}.html"
     write(path, html(page(report)))
     return path
 
 
 def _compared(report: Report) -> list[Part]:
-    scale = report.item.scales[report.scale]
-    caption = f"{report.item.about.unit}; ours (the paper's); scale {report.scale}: {scale.says}"
+    request = report.request
+    caption = f"{report.measured}; scale {request.scale}: {request.setting}"
     parts: list[Part] = [_table(caption, report.shown)]
     if report.details:
         parts.append(Bullets(report.details))
@@ -49,7 +49,7 @@ def _figure(report: Report) -> list[Part]:
 
 
 def _made(report: Report) -> list[Part]:
-    parts: list[Part] = [Code(report.command)]
+    parts: list[Part] = [Code(report.request.command)]
     if report.item.about.note:
         parts.append(Text(" ".join(report.item.about.note.split())))
     parts.append(Text(str(report.origin)))

@@ -37,10 +37,7 @@ def panels(request: Request) -> Report:
         shown.append([label, f"{away:.4f}", f"{apart:.1e}", MARKS[verdict]])
         found.append(path)
     drawn = _figure(chosen, found)
-    item, scale = request.item, request.scale
-    return Report(
-        item, scale, request.command, shown, rows, entries, drawn, (), origin(played)
-    )  # fmt: skip
+    return Report(request, shown, rows, entries, drawn, origin=origin(played))
 
 
 def closed_form(cell: Cell) -> Floats:

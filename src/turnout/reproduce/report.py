@@ -13,13 +13,12 @@ from turnout.experiments.style import save, settings
 from turnout.reproduce.item import BOARD, Item
 from turnout.reproduce.judge import BY_SPREAD, Entry, counts
 from turnout.reproduce.origin import Origin
+from turnout.reproduce.request import Request
 from turnout.reproduce.table import Text
 
 
 class Report(NamedTuple):
-    item: Item
-    scale: str
-    command: str
+    request: Request
     shown: Text
     """The table: a row of headings, then the others."""
     rows: list[dict[str, Any]]
@@ -32,6 +31,10 @@ class Report(NamedTuple):
     """A second table: the same cells as final, best and mean-of-last values, or what methods cost."""
     cells: Sequence[dict[str, Any]] = ()
     """What the table is made of, a line each."""
+
+    @property
+    def item(self) -> Item:
+        return self.request.item
 
     @property
     def alone(self) -> bool:
@@ -80,10 +83,10 @@ class Report(NamedTuple):
 
 def plain(report: Report) -> str:
     """Aligned text."""
-    scale = report.item.scales[report.scale]
+    request = report.request
     lines = [
         report.heading,
-        f"{report.measured}; scale {report.scale}: {scale.says}",
+        f"{report.measured}; scale {request.scale}: {request.setting}",
     ]
     lines += ["", *_aligned(report.shown), "", *([] if report.alone else [report.tally])]
     lines += [f"  {detail}" for detail in report.details]
@@ -101,9 +104,9 @@ def _aligned(rows: Text) -> list[str]:
 
 def markdown(report: Report, stem: str) -> str:
     """The report as a section of a document."""
-    about, scale = report.item.about, report.item.scales[report.scale]
-    lines = [f"## {report.heading}", "", f"`{report.command}`", ""]
-    lines += [f"Scale *{report.scale}*: {scale.says}. In the table: {report.measured}."]
+    about, request = report.item.about, report.request
+    lines = [f"## {report.heading}", "", f"`{request.command}`", ""]
+    lines += [f"Scale *{request.scale}*: {request.setting}. In the table: {report.measured}."]
     if about.note:
         lines += ["", " ".join(about.note.split())]
     lines += ["", *_piped(report.shown)]
@@ -138,7 +141,7 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
 def keep(report: Report, folder: Path) -> list[Path]:
     """Write the report's files and say which."""
     folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / f"{report.item.name}-{report.scale}"
+    stem = folder / f"{report.item.name}-{report.request.scale}"
     paths = [stem.with_suffix(".md"), stem.with_suffix(".csv")]
     write(paths[0], markdown(report, stem.name))
     write(paths[1], as_csv(report.rows))

@@ -29,6 +29,14 @@ class Request(NamedTuple):
         seeds = "" if self.seeds is None else f" --seeds {self.seeds}"
         return f"turnout reproduce {self.item.title} --scale {self.scale}{seeds}"
 
+    @property
+    def setting(self) -> str:
+        """What differs from the paper: what the scale changes, and fewer or more seeds if asked for."""
+        says = self.item.scales[self.scale].says
+        if self.seeds is None:
+            return says
+        return f"{says}. Here: {self.seeds} seed{'' if self.seeds == 1 else 's'}, by --seeds"
+
     def play(self, chosen: list[Cell] | None = None) -> list[Played]:
         """The results of these cells; of all of the item's, unless given."""
         if chosen is None:

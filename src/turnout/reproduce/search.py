@@ -47,11 +47,9 @@ def search(request: Request) -> Report:
         paper = ", ".join(map(str, item.printed.get(m, [])))
         shown.append([m, f"{lr:g}", f"{server:g}", str(entry.ours), paper, MARKS[entry.verdict]])
     played = one + two
-    cells = as_cells(played, 1)
     return Report(
-        item, request.scale, request.command, shown, rows, entries, None, NOTES, origin(played),
-        cells=cells,
-    )  # fmt: skip
+        request, shown, rows, entries, None, NOTES, origin(played), cells=as_cells(played, 1)
+    )
 
 
 def _play(

@@ -28,9 +28,7 @@ def trained(request: Request, draw: Draw | None = None) -> Report:
     with settings():
         drawn = None if draw is None else draw(item, found, played)
     return Report(
-        item,
-        request.scale,
-        request.command,
+        request,
         as_text(item, found),
         as_rows(item, request.scale, played, found),
         found,

@@ -69,9 +69,7 @@ def weights(request: Request) -> Report:
         f"Expected: the mean interval of B.6.2 under Bernoulli participation, ± {ERRORS:g} standard "
         "errors of the intervals seen.",
     )
-    return Report(
-        item, request.scale, request.command, shown, rows, found, _figure(drawn), notes, origin()
-    )  # fmt: skip
+    return Report(request, shown, rows, found, _figure(drawn), notes, origin())
 
 
 def _expected(cell: Cell, p: float, cutoff: int | None, rounds: int) -> Printed | None:
