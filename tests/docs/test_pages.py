@@ -50,7 +50,8 @@ def test_every_picture_is_shown_and_every_shown_picture_is_there() -> None:
         for page in pages()
         for target in re.findall(r"\]\(([^)]*\.svg)\)", page.read_text())
     }
-    assert shown == {path.resolve() for path in (DOCS / "pictures").glob("*.svg")}
+    assert [path for path in shown if not path.is_file()] == []
+    assert {path.resolve() for path in (DOCS / "pictures").glob("*.svg")} <= shown
 
 
 @pytest.mark.parametrize(
