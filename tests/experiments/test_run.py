@@ -229,3 +229,29 @@ def test_resolved_tables_read_as_the_same_experiment() -> None:
     assert inner.inner is not None
     assert inner.inner.options["init"] == "zero"
     assert once.local.batch_size is None
+
+
+def test_a_cell_says_which_engine_trained_it_and_why(tmp_path: Path) -> None:
+    text = """
+[run]
+rounds = 2
+plots = false
+[data]
+name = "digits"
+partition = { name = "iid", clients = 4 }
+[participation]
+process = "always"
+[model]
+name = "logistic"
+[[algorithm]]
+name = "fedavg"
+"""
+    outcome = run_experiment(configure(parse(text)), tmp_path / "auto")
+    (cell,) = outcome.results.cells
+    assert cell.engine == "batched: the model's gradients are known by hand"
+    half = text.replace("rounds = 2", 'rounds = 2\nprecision = "bf16"')
+    (cell,) = run_experiment(configure(parse(half)), tmp_path / "bf16").results.cells
+    assert cell.engine == "threaded: it alone has bf16"
+    wrong = half.replace("rounds = 2", 'rounds = 2\ndtype = "float64"')
+    with pytest.raises(InputError, match=r"dtype is 'torch.float64'; it must be float32 for bf16"):
+        run_experiment(configure(parse(wrong)), tmp_path / "both")

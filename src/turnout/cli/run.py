@@ -81,9 +81,20 @@ def _end(outcome: Outcome, quiet: bool) -> int:
     for sentence in outcome.failures:
         say(f"turnout: {sentence}", console)
     if not quiet:
+        for sentence in _engines(outcome):
+            say(sentence, console)
         what = "Metrics, models and plots" if outcome.plots else "Metrics and models"
         say(f"{what}: {outcome.results.folder}", console)
         page = outcome.results.folder / REPORT
         if page.exists():
             say(f"Report, for a browser: {page}", console)
     return 1 if outcome.failures else 0
+
+
+def _engines(outcome: Outcome) -> list[str]:
+    """What trained, and why: a sentence for each engine, with the reason of the first cell."""
+    found: dict[str, str] = {}
+    for cell in outcome.results.cells:
+        name, _, why = cell.engine.partition(": ")
+        found.setdefault(name, why)
+    return [f"Engine {name}: {why}" for name, why in found.items() if name]

@@ -82,6 +82,8 @@ def pick(
     choose("precision", precision, ("full", "bf16"))
     if precision == "bf16":
         require(name in ("auto", "threaded"), "engine", name, "threaded (or auto) for bf16")
+        single = training.dtype == torch.float32
+        require(single, "dtype", str(training.dtype), "float32 for bf16")
         return Choice(Threaded(training, precision=precision), "threaded", "it alone has bf16")
     if name != "auto":
         engines = {**ENGINES, **COMPILED}

@@ -86,8 +86,13 @@ def tables(run: RunSection, folder: Path | None) -> Tables:
     return Tables(int(run.table_limit * 1e9), folder)
 
 
-def simulation_of(cell: Cell, run: RunSection, engine: str | None = None) -> Simulation:
-    """What the cell simulates; an `InputError` if its parts do not go together."""
+def simulation_of(
+    cell: Cell, run: RunSection, engine: str | None = None, rounds: int | None = None
+) -> Simulation:
+    """What the cell simulates; an `InputError` if its parts do not go together.
+
+    With `rounds`, engine "auto" tries engines if they are enough to repay it.
+    """
     world, model, augment = cell.setting
     return Simulation.of(
         cell.algorithm,
@@ -97,6 +102,8 @@ def simulation_of(cell: Cell, run: RunSection, engine: str | None = None) -> Sim
         engine or run.engine,
         DTYPES[run.dtype],
         augment,
+        rounds,
+        run.precision or "full",
         tables=tables(run, cell.folder),
     )
 
@@ -129,13 +136,18 @@ def _play(
     at: dict[str, Any] = found.notes if found else {}
     # With the engine and the threads of then: others would differ in the last bits.
     torch.set_num_threads(at.get("threads", torch.get_num_threads()))
-    simulation = simulation_of(cell, run, at.get("engine"))
-    engine = simulation.chosen.name
+    simulation = simulation_of(cell, run, at.get("engine"), run.rounds)
+    engine, why = simulation.chosen.name, at.get("why", simulation.chosen.why)
     progress = restore(simulation, found.tree) if found else begin(simulation)
     cadence = Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, run.rounds)
     evaluator = simulation.evaluator(run.client_samples)
     about = {"algorithm": cell.label, "method": repr(cell.algorithm), "seed": cell.seed}
-    about |= {"engine": engine, "memory": cell.algorithm.memory is not None, "rounds": run.rounds}
+    about |= {
+        "engine": engine,
+        "why": why,
+        "memory": cell.algorithm.memory is not None,
+        "rounds": run.rounds,
+    }
     about |= {"costs": costs(cell.algorithm, progress.server)._asdict()}
     _status(cell, about, "running", progress.server.round)
     seconds, evaluating = at.get("seconds", 0.0), at.get("evaluating", 0.0)
@@ -158,6 +170,7 @@ def _play(
                 "seconds": seconds,
                 "evaluating": evaluating,
                 "engine": engine,
+                "why": why,
                 "threads": torch.get_num_threads(),
             }
             done, names = progress.server.round, client_tables(simulation)

@@ -45,7 +45,16 @@ class RunSection(Section):
         description="one run of every method for each seed; a seed draws the start, mini-batches and "
         "assistance, and data and participation too where they have no seed of their own",
     )
-    engine: str = Field(default="auto", description="what trains the clients: auto, reference, …")
+    engine: str = Field(
+        default="auto",
+        description="what trains the clients: reference, batched, threaded, compiled; auto: the best "
+        "for the model, by a trial where a run is long enough",
+    )
+    precision: Literal["bf16"] | None = Field(
+        default=None,
+        description="bf16: products and convolutions of local training in bfloat16, faster and less "
+        "exact; none: as dtype says",
+    )
     dtype: Literal["float32", "float64"] = Field(
         default="float32", description="type of the model's numbers"
     )

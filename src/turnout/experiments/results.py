@@ -35,6 +35,8 @@ class Result:
     folder: Path
     costs: dict[str, int] = field(default_factory=dict)
     """Bytes, as `turnout.costs.Costs` names them."""
+    engine: str = ""
+    """Which one trained, and why."""
 
     def curve(self, metric: str) -> tuple[list[int], list[float]]:
         """Rounds and values of one metric, where it was measured."""
@@ -88,6 +90,7 @@ def read_cell(folder: Path) -> Result:
         _table(folder / "classes.csv"),
         folder,
         status.get("costs", {}),
+        f"{status.get('engine', '')}: {status.get('why', '')}",
     )
 
 
