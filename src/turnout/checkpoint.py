@@ -15,7 +15,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -29,7 +30,7 @@ from safetensors.numpy import save as save_tensors
 from torch import Tensor
 
 from turnout.algorithm import Table, Zeros, in_memory
-from turnout.errors import CheckpointError, WriteError
+from turnout.errors import CheckpointError, InputError, WriteError
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -70,7 +71,8 @@ def save(
     final = folder / f"round-{round:09d}"
     if final.exists():  # From before a resume. Runs are exact: if it is whole, it is this one.
         try:
-            _verify(final)
+            with _strange():
+                _verify(final)
             return final
         except CheckpointError:
             shutil.rmtree(final)
@@ -107,7 +109,8 @@ def load(
     found = _present(folder)
     for path in found:
         try:
-            return _read(path, made)
+            with _strange():
+                return _read(path, made)
         except CheckpointError as error:
             warn(f"checkpoint {path.name} is damaged ({error}); trying the one before it")
     if found:
@@ -299,9 +302,26 @@ def _manifest(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{MANIFEST} cannot be read: {type(error).__name__}") from error
     if not intact:
         raise CheckpointError(f"{MANIFEST} does not match its checksum")
-    if body.get("format") != FORMAT:
-        raise CheckpointError(f"format is {body.get('format')}; this version reads {FORMAT}")
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        found = body.get("format") if isinstance(body, dict) else None
+        raise CheckpointError(f"format is {found!r}; this version reads {FORMAT}")
+    if any(not isinstance(body.get(key), kind) for key, kind in _KINDS.items()):
+        raise CheckpointError(f"{MANIFEST} lacks what this format has")
     return body
+
+
+_KINDS = {"round": int, "notes": dict, "tree": dict, "tables": dict, "files": dict}
+
+
+@contextmanager
+def _strange() -> Iterator[None]:
+    """Who can make up a manifest can make up its checksum: what does not fit together is damage."""
+    try:
+        yield
+    except (CheckpointError, InputError, OSError):
+        raise
+    except Exception as error:
+        raise CheckpointError(f"its files do not fit together: {type(error).__name__}") from error
 
 
 def _newest_manifest(folder: Path) -> dict[str, Any] | None:
@@ -319,9 +339,9 @@ def _load_file(path: Path, file: str, body: dict[str, Any]) -> dict[str, Array]:
     except OSError as error:
         raise CheckpointError(f"{file} cannot be read: {error.strerror}") from error
     expected = body["files"].get(file)
-    if expected is None or len(content) != expected["bytes"]:
+    if not isinstance(expected, dict) or len(content) != expected.get("bytes"):
         raise CheckpointError(f"{file} has {len(content)} bytes, which is not what was written")
-    if _digest(content) != expected["checksum"]:
+    if _digest(content) != expected.get("checksum"):
         raise CheckpointError(f"{file} does not match its checksum")
     loaded: dict[str, Array] = load_tensors(content)
     return loaded

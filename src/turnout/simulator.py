@@ -202,10 +202,14 @@ def made(zeros: Zeros) -> Callable[[str], Zeros]:
 
 def restore(simulation: Simulation, tree: dict[str, Any]) -> Progress:
     """The progress that a checkpoint's tree holds, if it is one of this simulation."""
-    progress = Progress(**{**tree, "server": ServerState(**tree["server"])})
-    found = (len(progress.server.x), len(progress.server.seen), tuple(progress.kept))
-    kept = protocol.nothing_kept(simulation.algorithm, 0, progress.server.x)
-    expected = (simulation.training.layout.size, simulation.world.clients, tuple(kept))
+    size, clients = simulation.training.layout.size, simulation.world.clients
+    try:
+        progress = Progress(**{**tree, "server": ServerState(**tree["server"])})
+        kept = protocol.nothing_kept(simulation.algorithm, 0, progress.server.x)
+        expected = size, clients, tuple(kept)
+        found: object = (len(progress.server.x), len(progress.server.seen), tuple(progress.kept))
+    except (TypeError, KeyError, AttributeError):  # another version's, or nobody's
+        expected, found = (size, clients, ()), "unknown"
     require(found == expected, "(d, N, kept vectors) of the checkpoint", found, f"{expected}")
     return progress
 

@@ -1,15 +1,20 @@
-"""Killed at any moment and resumed, a run ends as if nothing had happened, to the byte."""
+"""Stopped or damaged and resumed, a run ends as if nothing had happened, to the byte."""
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+import torch
 
+from turnout import checkpoint
 from turnout.algorithms import RECIPES
+from turnout.cli import status
 from turnout.errors import InputError
 from turnout.experiments.config import Config
 from turnout.experiments.interrupt import Asked, Interrupted
@@ -42,9 +47,6 @@ EXTRA = {
     "safari": 'q = 0.6\ninner = { name = "fedau", cutoff = 5 }\n',
 }
 
-# Exact on every engine: each adds in a fixed order, whatever the number of threads.
-ENGINES = ("reference", "batched", "threaded")
-
 EXACT = (
     "metrics.jsonl",
     "model.safetensors",
@@ -52,24 +54,6 @@ EXACT = (
     "classes.csv",
     "participation.parquet",
 )
-
-KILLED = """
-import os, random, signal, sys, threading
-from pathlib import Path
-from turnout.experiments.run import run_experiment
-from turnout.experiments.read import read
-
-dice = random.Random(int(sys.argv[3]))
-left = [dice.randint(1, 12)]
-
-def watch(*happened):
-    left[0] -= 1
-    if left[0] == 0:  # some moment of the rounds that follow, also while a file is being written
-        delay = dice.random() * 0.02
-        threading.Timer(delay, os.kill, (os.getpid(), signal.SIGKILL)).start()
-
-run_experiment(read(Path(sys.argv[1])), Path(sys.argv[2]), watch, resume=True)
-"""
 
 
 def text(name: str, engine: str = "auto") -> str:
@@ -86,38 +70,6 @@ def exact(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.name in EXACT
     }
-
-
-def killed_until_done(folder: Path, name: str, engine: str, seed: int, kills: int) -> int:
-    """Kill and resume up to `kills` times, then let it end; how often it was killed in mid-run."""
-    file, out = folder / "experiment.toml", folder / "killed"
-    file.write_text(text(name, engine))
-    died = 0
-    for turn in range(kills):
-        command = [sys.executable, "-c", KILLED, str(file), str(out), str(1000 * seed + turn)]
-        code = subprocess.run(command, capture_output=True, check=False).returncode
-        assert code in (0, -signal.SIGKILL)
-        died += code != 0
-    run_experiment(configure(parse(text(name, engine))), out, resume=True)
-    return died
-
-
-def test_killed_and_resumed_is_the_same_to_the_byte(tmp_path: Path) -> None:
-    died = killed_until_done(tmp_path, "fedau", "auto", seed=1, kills=3)
-    assert died >= 2
-    run_experiment(configure(parse(text("fedau"))), tmp_path / "whole")
-    assert exact(tmp_path / "killed") == exact(tmp_path / "whole")
-    assert len(exact(tmp_path / "whole")) == len(EXACT)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", sorted(RECIPES))
-def test_every_algorithm_survives_being_killed(tmp_path: Path, name: str, engine: str) -> None:
-    # A kill costs a start of Python: twenty of each method, shared out over the engines.
-    killed_until_done(tmp_path, name, engine, seed=ENGINES.index(engine), kills=7)
-    run_experiment(configure(parse(text(name, engine))), tmp_path / "whole")
-    assert exact(tmp_path / "killed") == exact(tmp_path / "whole")
 
 
 def stopping_at(round: int, asked: Asked) -> object:
@@ -209,3 +161,90 @@ def test_ctrl_c_keeps_all_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert f"turnout run {out / 'config.toml'} --out {out} --resume" in said
     assert "Traceback" not in said
     assert list(out.rglob("round-*"))
+
+
+def test_a_second_ctrl_c_stops_at_once_with_the_last_checkpoint_intact(tmp_path: Path) -> None:
+    file, out = tmp_path / "experiment.toml", tmp_path / "out"
+    # A long round: whoever waits for its end has not stopped at once.
+    file.write_text(text("fedau") + "steps = 300000\n")
+    command = [sys.executable, "-m", "turnout", "run", str(file), "--out", str(out)]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "500"}
+    )
+    try:
+        while not list(out.rglob("round-*")):
+            assert process.poll() is None
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "stopped at once, in mid-round; the last checkpoint is kept, and this goes on: " in said
+    assert f"turnout run {out / 'config.toml'} --out {out} --resume" in said
+    assert "Traceback" not in said
+    found = checkpoint.load(next(out.rglob("checkpoints")), pytest.fail)
+    assert found is not None
+    assert found.round == 0
+
+
+@pytest.mark.parametrize("how", ["cut", "flipped", "gone"])
+def test_all_checkpoints_damaged_is_a_sentence_and_touches_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    asked, file, out = Asked(), tmp_path / "experiment.toml", tmp_path / "out"
+    file.write_text(text("fedau"))
+    with pytest.raises(Interrupted):
+        run_experiment(config(), out, stopping_at(9, asked), asked)  # type: ignore[arg-type]
+    for victim in out.rglob("state.safetensors"):
+        content = victim.read_bytes()
+        if how == "gone":
+            victim.unlink()
+        elif how == "cut":
+            victim.write_bytes(content[:-1])
+        else:
+            victim.write_bytes(content[:40] + bytes([content[40] ^ 1]) + content[41:])
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    again = ["run", str(out / "config.toml"), "--out", str(out), "--resume", "--quiet"]
+    assert status(again) == 1
+    said = capsys.readouterr().err
+    assert "every checkpoint in " in said
+    assert "files are left as they are" in said
+    assert "Traceback" not in said
+    after = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert {**after, out / ".lock": b""} == {**before, out / ".lock": b""}
+
+
+def test_a_run_goes_on_with_the_threads_that_it_began_with(tmp_path: Path) -> None:
+    """Also in a cell that had not begun when it was stopped."""
+    two = "algorithm=[{name='fedau'}, {name='fedvarp'}]"
+    asked, threads = Asked(), torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        run_experiment(config(two, "run.rounds=6"), tmp_path / "whole")
+        torch.set_num_threads(2)
+        with pytest.raises(Interrupted):
+            run_experiment(
+                config(two, "run.rounds=6"),
+                tmp_path / "cut",
+                stopping_at(2, asked),  # type: ignore[arg-type]
+                asked,
+            )
+        torch.set_num_threads(1)
+        run_experiment(config(two, "run.rounds=6"), tmp_path / "cut", resume=True)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+    assert exact(tmp_path / "cut") == exact(tmp_path / "whole")
+
+
+def test_a_status_that_cannot_be_read_is_none(tmp_path: Path) -> None:
+    run_experiment(config("run.rounds=4"), tmp_path / "whole")
+    shutil.copytree(tmp_path / "whole", tmp_path / "bent")
+    (path,) = (tmp_path / "bent").rglob("status.json")
+    path.write_bytes(path.read_bytes()[:30])
+    run_experiment(config("run.rounds=4"), tmp_path / "bent", resume=True)
+    assert exact(tmp_path / "bent") == exact(tmp_path / "whole")

@@ -1,6 +1,7 @@
 """Columns of a CSV or Parquet file, read fast, with the line of a row for messages about it."""
 
 import csv
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -73,14 +74,15 @@ def _parquet(path: Path) -> Columns:
 
     try:
         table = parquet.read_table(path)
-    except (OSError, pyarrow.ArrowException) as error:
+        names = table.column_names
+        stored = {
+            k.decode(): v.decode()
+            for k, v in (table.schema.metadata or {}).items()
+            if k != b"ARROW:schema"
+        }
+    except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
         raise unreadable(path, "Parquet", error) from error
-    stored = {
-        k.decode(): v.decode()
-        for k, v in (table.schema.metadata or {}).items()
-        if k != b"ARROW:schema"
-    }
-    values = {name: table[name] for name in _distinct(path, table.column_names)}
+    values = {name: table[name] for name in _distinct(path, names)}
     return Columns(path, values, stored, lambda row: f"row {row + 1}", len(table))
 
 
@@ -111,6 +113,7 @@ def _csv(path: Path) -> Columns:
     from pyarrow import csv as arrow
 
     try:
+        _require_text(path)
         skipped, header = _header(path)
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(path, "CSV", error) from error
@@ -147,6 +150,15 @@ def _csv(path: Path) -> Columns:
         comments = list(islice(file, skipped)) + comments
     values = {name: table[name] for name in names}
     return Columns(path, values, _notes(comments), place, len(table))
+
+
+def _require_text(path: Path) -> None:
+    """Raise a `UnicodeDecodeError` unless it is UTF-8: pyarrow's handler of rows could only print it."""
+    decode = getincrementaldecoder("utf-8")().decode
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            decode(block)
+        decode(b"", True)
 
 
 def _header(path: Path) -> tuple[int, str]:

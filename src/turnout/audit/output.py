@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from turnout.audit.audit import Audit
 from turnout.audit.page import page
@@ -15,10 +16,17 @@ PAGE, JSON, CLIENTS = "audit.html", "audit.json", "clients.csv"
 
 
 def folder_for(out: Path) -> Path:
-    """The folder, made if it is not there; tried before the work, so that none is lost."""
+    """The folder: whether it can be written is tried before the work, so that none is lost.
+
+    Nothing is left behind by that: the work may find that the log is none.
+    """
+    there = out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
-        write(out / JSON, "{}\n")
+        with TemporaryFile(dir=out):
+            pass
+        if not there:
+            out.rmdir()
     except OSError as error:
         reason = error.strerror or error
         raise InputError(

@@ -143,7 +143,7 @@ def _texts(columns: Columns, name: str, text: Any) -> Moments:
 
 
 def _seconds(columns: Columns, name: str, numbers: Floats) -> Moments:
-    columns.check(name, np.isfinite(numbers), "a finite number of seconds")
+    columns.check(name, np.abs(numbers) < 2.0**53, "a number of seconds, at most 2**53")
     if len(numbers) and float(np.median(np.abs(numbers))) > _MILLISECONDS:
         return Moments(numbers / 1000, milliseconds=True)
     return Moments(numbers)

@@ -125,6 +125,8 @@ def run_cell(
     with locked(cell.folder, PATIENCE):
         if not (resume and _status_of(cell.folder) in ("done", "diverged")):
             _play(cell, run, watch, asked, resume)
+        # Nothing is left to resume, perhaps since an earlier process that was killed just here.
+        shutil.rmtree(cell.folder / CHECKPOINTS, ignore_errors=True)
 
 
 def _play(
@@ -205,7 +207,6 @@ def _play(
     done = run.rounds if diverged is None else diverged.round
     _keep(cell, simulation, evaluator, progress, last, done)
     _status(cell, about, "done" if diverged is None else "diverged", done)
-    shutil.rmtree(place, ignore_errors=True)  # Nothing is left to resume.
 
 
 def _followed(cell: Cell, run: RunSection, about: dict[str, Any], after: int) -> About:

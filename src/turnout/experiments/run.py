@@ -82,6 +82,9 @@ def run_experiment(
         except (Interrupted, WorkerError) as stopped:
             sentence = f"{stopped}; all is kept, and this goes on: {again}"
             raise type(stopped)(sentence) from None
+        except KeyboardInterrupt:
+            sentence = f"once, in mid-round; the last checkpoint is kept, and this goes on: {again}"
+            raise Interrupted(sentence) from None
         except WriteError as error:
             raise WriteError(f"{error}; with that mended this goes on: {again}") from error
         except OSError as error:

@@ -16,6 +16,7 @@ from turnout.participation.log import Log, from_mask
 from turnout.participation.table import Path, Table, read_table
 
 _FORMS = (".npy", ".csv", ".parquet")
+_TOTALS = ("rounds", "clients")
 
 
 def export(log: Log, path: Path) -> None:
@@ -54,7 +55,9 @@ def _write_npy(log: Log, path: Path) -> None:
 def _read_npy(path: Path) -> Log:
     try:
         mask = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (
+        Exception
+    ) as error:  # numpy takes the header for Python, with all that may be wrong in it
         raise _unreadable(path, ".npy", error) from error
     return from_mask(mask)
 
@@ -85,9 +88,11 @@ def _read_parquet(path: Path) -> Table:
 
     try:
         table = parquet.read_table(path)
-    except (OSError, pyarrow.ArrowException) as error:
+        names = table.column_names
+        notes = table.schema.metadata or {}
+        totals = {k: notes[k.encode()].decode() for k in _TOTALS if k.encode() in notes}
+    except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
         raise _unreadable(path, "Parquet", error) from error
-    names = table.column_names
     columns: dict[str, NDArray[np.float64]] = {}
     for name in ("round", "client", "delivered"):
         if name in names:
@@ -98,8 +103,6 @@ def _read_parquet(path: Path) -> Table:
         else:
             right = f"ones with a column {name!r}"
             require(name == "delivered", f"the columns of {path}", ", ".join(names), right)
-    notes = {key.decode(): value for key, value in (table.schema.metadata or {}).items()}
-    totals = {name: notes[name].decode() for name in ("rounds", "clients") if name in notes}
     return Table(path, np.arange(1, len(table) + 1), columns, totals, unit="row")
 
 

@@ -5,8 +5,10 @@ still the same, unless `trust` says that the code has changed in nothing that ma
 """
 
 import json
+import logging
 import math
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from turnout.experiments.files import write
@@ -15,6 +17,8 @@ from turnout.experiments.lock import locked
 from turnout.reproduce.grid import Cell
 from turnout.reproduce.play import Record, Tell, line, play
 from turnout.reproduce.source import fingerprint
+
+log = logging.getLogger("turnout")
 
 
 def recall(cell: Cell, folder: Path, trust: bool = False) -> Record | None:
@@ -28,7 +32,14 @@ def kept(cell: Cell, folder: Path) -> Record | None:
     path = folder / f"{cell.key}.json"
     if not path.exists():
         return None
-    record: Record = {"code": None, **json.loads(path.read_text(encoding="utf-8"))}
+    try:
+        record: Record = {"code": None, **json.loads(path.read_bytes())}
+        whole = record["key"] == cell.key and record["status"] in ("done", "diverged")
+    except (ValueError, KeyError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        log.warning("%s is damaged; its cell is played again", path)
+        return None
     return record
 
 
@@ -54,6 +65,13 @@ def obtain(
         if record is None:
             record = {**play(cell, folder, place, tell, asked), "code": code}
             write(folder / f"{cell.key}.json", line(record))
-        for each in folder.glob(f"{cell.key}*.partial"):
-            shutil.rmtree(each, ignore_errors=True)
+        sweep([cell], folder)
     return record
+
+
+def sweep(cells: Iterable[Cell], folder: Path) -> None:
+    """Remove what was begun of cells that have a record now: a process may have died before it could."""
+    keys = {cell.key for cell in cells}
+    for each in folder.glob("*.partial"):
+        if each.name.removesuffix(".partial").partition("-")[0] in keys:
+            shutil.rmtree(each, ignore_errors=True)

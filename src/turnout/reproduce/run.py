@@ -6,10 +6,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from turnout.errors import WorkerError
+from turnout.errors import WorkerError, WriteError
 from turnout.experiments import jobs as processes
 from turnout.experiments.interrupt import Asked, Interrupted
-from turnout.reproduce.cache import kept, obtain, recall
+from turnout.reproduce.cache import kept, obtain, recall, sweep
 from turnout.reproduce.grid import Cell, Labels
 from turnout.reproduce.play import Record, Tell
 
@@ -77,6 +77,18 @@ def play_all(
         except (Interrupted, WorkerError) as stopped:
             sentence = f"{stopped}; all is kept, and the same command goes on with it"
             raise type(stopped)(sentence) from None
+        except KeyboardInterrupt:
+            sentence = "once, in mid-round; the same command goes on from the last checkpoint"
+            raise Interrupted(sentence) from None
+        except WriteError as error:
+            sentence = f"{error}; with that mended the same command goes on"
+            raise WriteError(sentence) from error
+        except OSError as error:
+            raise WriteError(
+                f"{error.filename or folder} cannot be written or read: {error.strerror or error}; what "
+                "there was is intact, and with that mended the same command goes on"
+            ) from error
+    sweep(cells, folder)
     return [Played(cell.point, cell.seed, _known(found[cell.key])) for cell in cells]
 
 
