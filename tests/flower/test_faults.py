@@ -156,6 +156,15 @@ def test_with_a_quorum_it_costs_nothing(quorum, tmp_path):
     assert field.outcome(0, 3) == "was not waited for"
 
 
+def test_who_hangs_is_not_asked_to_evaluate_either(tmp_path):
+    """Or every evaluation would cost a deadline of its own."""
+    faults = {(3, r): HANGS for r in (1, 2)} | {(3, 0): HANGS}  # 0: what is not an order
+    field = Field(tmp_path, faults, evaluate_every=1).run(2)
+    surveyed = [m for m in field.grid.pushed if m.metadata.message_type == "evaluate"]
+    assert len(surveyed) == 2 * (CLIENTS - 1)
+    assert field.time.seconds < 2 * (RULES.deadline + 2 * TRAIN_S)
+
+
 def test_what_comes_at_the_last_moment_is_taken(tmp_path):
     field = Field(tmp_path, {(3, 2): slow(RULES.deadline)}).run()
     assert field.outcome(1, 3) == "delivered"

@@ -29,7 +29,7 @@ def check(cases: list[str], clients: int, folder: Path, seconds: float) -> None:
 
 def test_a_real_network_gives_the_simulators_trajectory(tmp_path: Path) -> None:
     """Client-held memory, so that the clients' state on Flower's side is part of it."""
-    check(["mifa, client-held"], 2, tmp_path, 280)
+    check(["mifa, client-held"], 2, tmp_path, 560)  # on a machine that has much else to do
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pytest
 import torch
-from flwr.app import Context, RecordDict
+from flwr.app import Context, Error, Message, RecordDict
 from tests.conformance.cases import CASES, classification, in_process, logistic
 from tests.flower.faults import HANGS, FaultyGrid, slow
 from tests.flower.federations import FakeTime, initial, names, nodes, own_data
@@ -239,8 +239,6 @@ def test_a_node_without_a_turnout_client_is_not_asked(caplog):
     def refuse(message):
         if message.metadata.dst_node_id == 1000 and message.metadata.message_type != "train":
             raise_ = ValueError("No query function registered with name 'turnout'")
-            from flwr.app import Error, Message
-
             return Message(Error(2, repr(raise_)), reply_to=message)
         return handle(message)
 
@@ -249,6 +247,24 @@ def test_a_node_without_a_turnout_client_is_not_asked(caplog):
         field.run(2)
     assert field.asked() == [2, 2]
     assert "node 1000 does not give a name" in caplog.text
+
+
+def test_a_client_that_crashed_when_it_was_greeted_is_greeted_again():
+    """Its machine may just have been out of memory."""
+    field, crashed = Field(fedau(), 6, range(3)), []
+    handle = field.grid.handle
+
+    def crash_once(message):
+        if message.metadata.message_type != "train" and message.metadata.dst_node_id == 1000:
+            crashed.append(message)
+            if len(crashed) == 1:
+                return Message(Error(8, "killed"), reply_to=message)
+        return handle(message)
+
+    field.grid.handle = crash_once
+    field.run(3)
+    assert len(crashed) == 2
+    assert field.asked()[-1] == 3
 
 
 def test_at_most_so_many_are_drawn_and_the_seed_decides_whom():

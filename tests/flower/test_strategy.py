@@ -253,6 +253,11 @@ def test_rules_that_cannot_be_are_refused(settings, sentence):
         Rules(**settings)
 
 
+def test_a_recipe_that_was_not_called_is_no_algorithm():
+    with pytest.raises(InputError, match=r"it must be an algorithm, such as .*fedau\(\)"):
+        Strategy(fedau, 6)
+
+
 @pytest.mark.parametrize("missing", ["model", "server_data"])
 def test_assistance_needs_a_model_and_data_at_the_server(missing):
     world = classification()

@@ -32,6 +32,8 @@ class Exchange:
     rules: Rules
     federation: Federation
     nodes: Nodes = field(default_factory=Nodes)
+    silent: set[int] = field(default_factory=set)
+    """Rows of those of whom nothing was heard in the last client round."""
 
     def __post_init__(self) -> None:
         self.mail: Mail[Ask | Greeting] = Mail(self.grid, self.clock)
@@ -122,6 +124,7 @@ class Exchange:
             self._poll(happened, self.rules.grace)
         why = "did not answer before the deadline" if now >= until else "was not waited for"
         self.federation.unanswered(happened.asked.values(), happened, why)
+        self.silent = happened.silent
 
     def collect_sum(
         self,
@@ -139,15 +142,20 @@ class Exchange:
             "it left before the end" if total.of else "too few clients stayed to the end"
         )
         self.federation.unanswered(happened.asked.values(), happened, why)
+        self.silent = happened.silent
         left = opened + self.rules.min_round - self.clock.now()
         self.clock.sleep(max(left, 0.0))
 
     def surveys(self, arrays: ArrayRecord, config: ConfigRecord) -> list[Message]:
-        """Requests to evaluate the model, to everybody who is there."""
+        """Requests to evaluate the model, to everybody who is there and owes no answer.
+
+        Who has not answered in this round would not now, either, and cost another deadline.
+        """
         content = RecordDict({"arrays": arrays, "config": config})
         ttl = self.rules.deadline
         present = self.nodes.present(self.federation.roster)
-        return [Message(content, node, MessageType.EVALUATE, ttl=ttl) for node in present.values()]
+        nodes = [node for row, node in present.items() if row not in self.silent]
+        return [Message(content, node, MessageType.EVALUATE, ttl=ttl) for node in nodes]
 
     def survey(self, requests: Sequence[Message]) -> list[Message]:
         """What comes back of them before the deadline."""

@@ -59,6 +59,11 @@ class Happened:
         return all(row in self.entries for row in self.asked)
 
     @property
+    def silent(self) -> set[int]:
+        """Rows of those who were asked and of whom nothing was heard."""
+        return {row for row in self.asked if self.entries[row].answered_at is None}
+
+    @property
     def delivered(self) -> int:
         """Updates of this round's own orders that were taken in."""
         return sum(ask.round == self.round for ask in self.taken)

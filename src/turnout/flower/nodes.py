@@ -18,8 +18,9 @@ from turnout.flower.words import as_name, one_line
 
 LOG = logging.getLogger("flwr.turnout")
 
-_GONE = (3, 4, 5)
-"""Flower's codes for a message or a node that is no more; with others, asking again is no use."""
+_PASSING = (3, 4, 5, 8)
+"""Flower's codes for a message or a node that is no more, or for a process that was killed (out of
+memory, say); with others, asking again is no use."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Nodes:
     def answer(self, greeting: Greeting, reply: Message) -> None:
         """Note the name that a node has given."""
         node = greeting.node
-        if reply.has_error() and reply.error.code in _GONE:
+        if reply.has_error() and reply.error.code in _PASSING:
             self.missed(greeting)
             return
         try:

@@ -80,6 +80,8 @@ class Strategy(FlowerStrategy):
             evaluate_every,
             "a number of rounds from 1, or none",
         )
+        right = "an algorithm, such as turnout.algorithms.fedau()"
+        require(isinstance(algorithm, Algorithm), "algorithm", algorithm, right)
         roster = Roster.of(population)  # refused here rather than in a running federation
         if secure is not None:
             require_sums(algorithm)
