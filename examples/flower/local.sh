@@ -122,7 +122,9 @@ start)
   ;;
 kill)
   if [ "${2:-}" = server ]; then
-    alive superlink && pkill -KILL -g "$(<.local/superlink.pid)" -f flwr-serverapp ||
+    alive superlink || fail "the SuperLink is not running"
+    # Its parent is the SuperLink's SuperExec, which runs in a session of its own.
+    pkill -KILL -f flwr-serverapp -P "$(pgrep -d , -P "$(<.local/superlink.pid)")" ||
       fail "no ServerApp is running"
     exit 0
   fi
