@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from flwr.app import Context, RecordDict
+from flwr.clientapp import ClientApp
 
 from turnout.algorithms import amplified_scaffold, fedawe, fedkeep, focus, scaffold
 from turnout.errors import InputError
 from turnout.flower import train
+from turnout.flower.history import own_weight
+from turnout.flower.messages import Ticket
 from turnout.flower.privacy import require_private
 from turnout.flower.progress import begin, forget, grow
 from turnout.parts.local import Local
@@ -63,8 +67,6 @@ def test_everybodys_intervals_survive_newcomers() -> None:
 
 @pytest.mark.parametrize("algorithm", [focus(), scaffold(), amplified_scaffold()], ids=repr)
 def test_methods_that_steer_local_steps_refuse_a_loop_of_ones_own(algorithm) -> None:
-    from flwr.clientapp import ClientApp
-
     with pytest.raises(InputError, match=f"{algorithm.name} steers every local step"):
         train(ClientApp(), algorithm)
 
@@ -74,3 +76,12 @@ def test_methods_whose_clients_believe_that_all_they_sent_counts_refuse_privacy(
     """Clipping and noise would part what clients keep from what the server has summed up."""
     with pytest.raises(InputError, match="remembers what clients have sent"):
         require_private(algorithm)
+
+
+def test_a_weight_that_needs_everybodys_history_is_the_servers() -> None:
+    """No client knows it, so with secure aggregation, too, it is the one in the order."""
+    sent = Ticket(0, 0, 5, 0.1, weight=3.5, share=1.0, accepted=-1, generation=0, last=-1)
+    empty = Context(0, 0, {}, RecordDict(), {})
+    assert own_weight(fedkeep(shrink=1.0).weight, empty, sent) == 3.5
+    assert not empty.state  # and nothing is counted
+    assert own_weight(fedkeep().weight, empty, sent) == 1.0  # its own: nothing seen so far
