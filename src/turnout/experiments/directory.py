@@ -62,8 +62,11 @@ def reopen(out: Path | None, table: dict[str, Any]) -> Path:
         raise InputError(
             "--out is missing; with --resume it must be the run directory to go on with"
         )
-    if not out.exists() or not any(out.glob("[!.]*")):
+    there = {path.name for path in out.glob("[!.]*")}
+    if not there:
         return create(out, "")
+    if there == {VERSIONS}:  # It ended between the two files that say what it is.
+        return out
     try:
         before = tomllib.loads((out / CONFIG).read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
