@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("flwr", reason="flwr is not installed: pip install 'turnout[flower]'")
+
 import torch
 from flwr.app import Context, RecordDict
 from flwr.clientapp import ClientApp
