@@ -53,7 +53,8 @@ def test_in_single_precision(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["deep, dropout", "tanh", "perceptron, crops"])
 @pytest.mark.parametrize("workers", [2, 3, 9])
-def test_however_many_workers(kind: str, workers: int) -> None:
+def test_however_many_workers(kind: str, workers: int, monkeypatch) -> None:
+    monkeypatch.setattr(batched, "WORTH", 0)
     whole = training(kind)
     found = updates(Batched(whole, workers), whole, LOCALS["epochs"])
     agree(found, updates(Reference(whole), whole, LOCALS["epochs"]))
@@ -76,8 +77,9 @@ def test_blocks_that_memory_allows(monkeypatch) -> None:
     assert [block.rows.tolist() for block in blocks] == [[3, 2], [0, 4]]
 
 
-def test_blocks_share_the_steps_and_not_the_heads() -> None:
+def test_blocks_share_the_steps_and_not_the_heads(monkeypatch) -> None:
     """Client 2 has 6 steps of 13; it works alone while the second worker has the others."""
+    monkeypatch.setattr(batched, "WORTH", 0)
     whole, local = training("logistic"), LOCALS["control variates"]
     sent = broadcast_of(whole, LOCALS["steps"])._replace(means={})
     local = LOCALS["epochs"]
@@ -85,6 +87,16 @@ def test_blocks_share_the_steps_and_not_the_heads() -> None:
     engine = Batched(whole, workers=2)
     blocks = list(engine.train(algorithm(local), sent, ROWS, lambda rows: {}))
     assert [block.rows.tolist() for block in blocks] == [[2, 0], [4, 3]]
+
+
+@pytest.mark.parametrize(("more", "blocks"), [(1, 1), (0, 2)])
+def test_steps_too_short_to_share_stay_together(more: int, blocks: int, monkeypatch) -> None:
+    whole, local = training("logistic"), LOCALS["epochs"]
+    products = 2 * len(ROWS) * whole.layout.size  # two samples of each client
+    monkeypatch.setattr(batched, "WORTH", products + more)
+    sent = broadcast_of(whole, local)
+    found = list(Batched(whole, workers=2).train(algorithm(local), sent, ROWS, lambda rows: {}))
+    assert len(found) == blocks
 
 
 @pytest.mark.parametrize("engine", [Batched, Reference])
