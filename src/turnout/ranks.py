@@ -6,6 +6,7 @@ stored for each of them. A round's sums over clients are the only thing that has
 """
 
 import atexit
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -193,4 +194,7 @@ def found() -> Ranks:
         # Without a name torch takes gloo for tensors on processors and NCCL for those on GPUs.
         dist.init_process_group()
         atexit.register(dist.destroy_process_group)
-    return Ranks(dist.get_rank(), dist.get_world_size())
+    ranks = Ranks(dist.get_rank(), dist.get_world_size())
+    if not ranks.first:  # What there is to be said is said once.
+        logging.getLogger("turnout").setLevel(logging.ERROR)
+    return ranks

@@ -53,5 +53,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(sentence: str, code: int) -> int:
+    if "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("RANK", "0") != "0":
+        return code  # Under torchrun the first process says it for all.
     print(f"turnout: {' '.join(sentence.split())}", file=sys.stderr)  # noqa: T201
     return code

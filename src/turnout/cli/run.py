@@ -16,6 +16,7 @@ from turnout.experiments.interrupt import interruptible
 from turnout.experiments.read import read
 from turnout.experiments.run import Outcome, run_experiment
 from turnout.experiments.summary import as_json
+from turnout.ranks import found
 
 
 def execute(
@@ -31,6 +32,8 @@ def execute(
     # So that "package.module:function" finds what lies beside the user, as with `python -m`.
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
+    if not found().first:  # One of several processes speaks for all.
+        quiet, json = True, False
     outcome = _run(read(file, changes), out, quiet, json, resume, jobs)
     return _end(outcome, quiet or json)
 
@@ -53,7 +56,7 @@ def _run(
     telling = Telling.not_at_all if quiet else Telling.as_json if json else Telling.to_people
     with progress(config, telling, jobs) as watch, interruptible() as asked:
         outcome = run_experiment(config, out, watch, asked, resume, jobs)
-    report = _report(outcome)
+    report = _report(outcome) if found().first else None
     if json:
         said = {
             "out": str(outcome.results.folder),
@@ -77,6 +80,8 @@ def _report(outcome: Outcome) -> Path | None:
 
 
 def _end(outcome: Outcome, quiet: bool) -> int:
+    if not found().first:
+        return 1 if outcome.failures else 0
     console = stderr()
     for sentence in outcome.failures:
         say(f"turnout: {sentence}", console)

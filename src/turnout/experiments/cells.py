@@ -6,6 +6,7 @@ import json
 import logging
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO, NamedTuple
@@ -27,6 +28,7 @@ from turnout.experiments.lock import locked
 from turnout.experiments.pace import Pace
 from turnout.experiments.world import Setting
 from turnout.participation import Log, export
+from turnout.ranks import Ranks
 from turnout.simulator import (
     Cadence,
     DivergenceError,
@@ -87,7 +89,11 @@ def tables(run: RunSection, folder: Path | None) -> Tables:
 
 
 def simulation_of(
-    cell: Cell, run: RunSection, engine: str | None = None, rounds: int | None = None
+    cell: Cell,
+    run: RunSection,
+    engine: str | None = None,
+    rounds: int | None = None,
+    ranks: Ranks = Ranks(),
 ) -> Simulation:
     """What the cell simulates; an `InputError` if its parts do not go together.
 
@@ -105,6 +111,7 @@ def simulation_of(
         rounds,
         run.precision or "full",
         tables=tables(run, cell.folder),
+        ranks=ranks,
     )
 
 
@@ -114,31 +121,39 @@ def run_cell(
     watch: Watch | None = None,
     asked: Asked | None = None,
     resume: bool = False,
+    ranks: Ranks = Ranks(),
 ) -> None:
     """Play the rounds that are left, writing metrics as they come and the rest at the end.
 
     With `resume`, a cell that has ended stays as it is and one that has not goes on from its newest
     checkpoint, to the same metrics and the same model as if nothing had happened. When it is
-    `asked` to stop, the round is finished and kept, and the cell is `Interrupted`.
+    `asked` to stop, the round is finished and kept, and the cell is `Interrupted`. Of several `ranks`
+    the first one writes, and the others only read, checkpoints.
     """
-    cell.folder.mkdir(parents=True, exist_ok=True)
-    with locked(cell.folder, PATIENCE):
-        if not (resume and _status_of(cell.folder) in ("done", "diverged")):
-            _play(cell, run, watch, asked, resume)
-        # Nothing is left to resume, perhaps since an earlier process that was killed just here.
-        shutil.rmtree(cell.folder / CHECKPOINTS, ignore_errors=True)
+    ranks.once(lambda: cell.folder.mkdir(parents=True, exist_ok=True))
+    with locked(cell.folder, PATIENCE) if ranks.first else nullcontext():
+        if not ranks.once(lambda: resume and _status_of(cell.folder) in ("done", "diverged")):
+            _play(cell, run, watch, asked, resume, ranks)
+        if ranks.first:
+            # Nothing is left to resume, perhaps since an earlier process that was killed just here.
+            shutil.rmtree(cell.folder / CHECKPOINTS, ignore_errors=True)
 
 
 def _play(
-    cell: Cell, run: RunSection, watch: Watch | None, asked: Asked | None, resume: bool
+    cell: Cell,
+    run: RunSection,
+    watch: Watch | None,
+    asked: Asked | None,
+    resume: bool,
+    ranks: Ranks,
 ) -> None:
     place = cell.folder / CHECKPOINTS
-    zeros = made(tables(run, cell.folder).zeros)
+    zeros = made(ranks.zeros(tables(run, cell.folder).zeros))
     found = checkpoint.load(place, log.warning, zeros) if resume else None
     at: dict[str, Any] = found.notes if found else {}
     # With the engine and the threads of then: others would differ in the last bits.
     torch.set_num_threads(at.get("threads", torch.get_num_threads()))
-    simulation = simulation_of(cell, run, at.get("engine"), run.rounds)
+    simulation = simulation_of(cell, run, at.get("engine"), run.rounds, ranks)
     engine, why = simulation.chosen.name, at.get("why", simulation.chosen.why)
     progress = restore(simulation, found.tree) if found else begin(simulation)
     cadence = Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, run.rounds)
@@ -151,7 +166,8 @@ def _play(
         "rounds": run.rounds,
     }
     about |= {"costs": costs(cell.algorithm, progress.server)._asdict()}
-    _status(cell, about, "running", progress.server.round)
+    if ranks.first:
+        _status(cell, about, "running", progress.server.round)
     seconds, evaluating = at.get("seconds", 0.0), at.get("evaluating", 0.0)
     last, diverged, pace, heavy = (
         progress.server.x,
@@ -160,12 +176,15 @@ def _play(
         Heavy(cell.place.name),
     )
     with (
-        lines(cell.folder / "metrics.jsonl", at.get("metrics", 0)) as metrics_file,
-        lines(cell.folder / "timing.jsonl", at.get("timing", 0)) as timing_file,
-        follow(run.track, _followed(cell, run, about, progress.server.round)) as following,
+        _lines(cell.folder / "metrics.jsonl", at.get("metrics", 0), ranks) as metrics_file,
+        _lines(cell.folder / "timing.jsonl", at.get("timing", 0), ranks) as timing_file,
+        follow(
+            run.track if ranks.first else [],
+            _followed(cell, run, about, progress.server.round),
+        ) as following,
     ):
 
-        def keep() -> None:
+        def write_down() -> None:
             notes = {
                 "metrics": settle(metrics_file),
                 "timing": settle(timing_file),
@@ -178,11 +197,15 @@ def _play(
             done, names = progress.server.round, client_tables(simulation)
             checkpoint.save(place, done, progress, notes, progress.delivered, names)
 
+        def keep() -> None:
+            ranks.showing([*progress.kept.values(), *progress.server.memory.values()], write_down)
+
         while progress.server.round < run.rounds:
-            if asked is not None and asked.stop:
+            stop, due = ranks.agree(asked is not None and asked.stop, pace.due())
+            if stop:
                 keep()
                 raise Interrupted(f"{cell.place.name}, round {progress.server.round}")
-            if pace.due():
+            if due:
                 pace.keep(keep)
             began = perf_counter()
             try:
@@ -194,7 +217,7 @@ def _play(
             trained = perf_counter()
             last = progress.server.x
             heavy.note(happened, len(progress.delivered))
-            metrics = measure(evaluator, cadence, progress, happened)
+            metrics = measure(evaluator, cadence, progress, happened) if ranks.first else None
             seconds += trained - began
             evaluating += perf_counter() - trained
             if metrics is not None:
@@ -204,6 +227,8 @@ def _play(
                 following(metrics)
             if watch is not None:
                 watch(happened, metrics)
+    if not ranks.first:
+        return
     done = run.rounds if diverged is None else diverged.round
     _keep(cell, simulation, evaluator, progress, last, done)
     _status(cell, about, "done" if diverged is None else "diverged", done)
@@ -222,6 +247,11 @@ def _followed(cell: Cell, run: RunSection, about: dict[str, Any], after: int) ->
         "folder": str(cell.folder),
     }
     return About(run.name, cell.label, cell.seed, cell.folder, settings, after)
+
+
+def _lines(path: Path, position: int, ranks: Ranks) -> AbstractContextManager[BinaryIO]:
+    """The file, or nothing to write to where another rank writes."""
+    return lines(path, position) if ranks.first else nullcontext(io.BytesIO())
 
 
 def _append(file: BinaryIO, values: dict[str, Any]) -> None:

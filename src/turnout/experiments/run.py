@@ -1,6 +1,7 @@
 """An experiment from its configuration to its run directory."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from turnout.experiments.resolved import resolved
 from turnout.experiments.results import Results, read_results
 from turnout.experiments.summary import Summary, as_json, summarise
 from turnout.experiments.table import as_csv, markdown
+from turnout.ranks import Ranks, found
 from turnout.simulator import Round
 
 Watch = Callable[[Place, Round, Metrics | None], None]
@@ -55,7 +57,8 @@ def run_experiment(
 
     Nothing is written before the first seed's cells have all been found to be sound. With `resume`
     the run directory `out` goes on where it was, or begins if it has not. Up to `jobs` cells are
-    played side by side, each in a process; what comes out does not depend on it.
+    played side by side, each in a process; what comes out does not depend on it. Under torchrun all
+    ranks play each cell together, and the first one writes.
     """
     require(jobs >= 1, "jobs", jobs, "at least 1")
     if config.run.threads is not None:
@@ -65,20 +68,30 @@ def run_experiment(
         simulation_of(cell, config.run)
     tracking.check(config.run.track)
     table = resolved(config)
-    folder = reopen(out, table) if resume else create(out, config.run.name)
+    ranks = found()
+    alone = jobs == 1 or ranks.count == 1
+    require(
+        alone, "jobs", jobs, f"1 under torchrun, whose {ranks.count} ranks are processes already"
+    )
+    folder = ranks.once(
+        lambda: reopen(out, table) if resume else create(out, config.run.name),
+    )
     again = f"turnout run {folder / CONFIG} --out {folder} --resume"
-    with locked(folder):
-        if not (folder / CONFIG).exists():
-            describe(folder, table)
+    with locked(folder) if ranks.first else nullcontext():
+        if not ranks.once(lambda: (folder / CONFIG).exists()):
+            ranks.once(lambda: describe(folder, table))
         elif config.run.threads is None:
             # As many as then, for cells that have not begun, too: others would change last bits.
             torch.set_num_threads(threads_of(folder) or torch.get_num_threads())
-        tracking.prepare(config.run.track, config.run.name)
-        work = _Playing(built, folder, resume)
+        if ranks.first:
+            tracking.prepare(config.run.track, config.run.name)
+        work = _Playing(built, folder, resume, ranks)
         try:
             for _ in processes.play(work, built.places(), jobs, watch, asked):
                 pass
-            return finish(folder, config.run.plots)
+            done: list[Outcome] = []
+            ranks.once(lambda: done.append(finish(folder, config.run.plots)))
+            return done[0] if done else _outcome(read_results(folder))
         except (Interrupted, WorkerError) as stopped:
             sentence = f"{stopped}; all is kept, and this goes on: {again}"
             raise type(stopped)(sentence) from None
@@ -101,6 +114,7 @@ class _Playing(NamedTuple):
     cells: Cells
     folder: Path
     resume: bool
+    ranks: Ranks = Ranks()
 
     def name(self, place: Place) -> str:
         return place.name
@@ -108,13 +122,12 @@ class _Playing(NamedTuple):
     def play(self, place: Place, tell: processes.Tell, asked: Asked, again: bool) -> None:
         (cell,) = [cell for cell in self.cells.of(place.seed) if cell.label == place.label]
         placed = cell._replace(folder=self.folder / place.folder)
-        run_cell(placed, self.cells.config.run, tell, asked, self.resume or again)
+        run_cell(placed, self.cells.config.run, tell, asked, self.resume or again, self.ranks)
 
 
 def finish(folder: Path, plots: bool = True) -> Outcome:
     """The tables and plots of a run directory, from what its cells have written."""
-    results = read_results(folder)
-    summary = summarise(results)
+    results, summary, _ = _outcome(read_results(folder))
     write(folder / "summary.json", json_text(as_json(summary)))
     write(folder / "summary.csv", as_csv(summary))
     write(folder / "summary.md", markdown(summary))
@@ -124,3 +137,7 @@ def finish(folder: Path, plots: bool = True) -> Outcome:
     from turnout.experiments.plots import draw
 
     return Outcome(results, summary, draw(results, folder / "plots"))
+
+
+def _outcome(results: Results) -> Outcome:
+    return Outcome(results, summarise(results), [])
