@@ -42,7 +42,7 @@ def trained(request: Request, draw: Draw | None = None) -> Report:
 
 def _readings(item: Item, scale: str, played: Sequence[Played]) -> tuple[Text, list[str]]:
     """Every entry read in all three ways, where the paper does not say how it reads its curves."""
-    if item.about.value != "best":
+    if item.about.value != "best" or item.about.values:
         return [], []
     ways = [
         entries(item._replace(about=item.about.model_copy(update={"value": way})), scale, played)
