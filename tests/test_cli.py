@@ -274,7 +274,9 @@ def test_a_run_prints_an_aligned_table_and_says_where_everything_is(
 ) -> None:
     answer = turnout("run", file(tmp_path), "--out", "out")
     assert answer.code == 0
-    assert answer.err == "Metrics and models: out\n"  # no progress where nobody looks
+    engine, where = answer.err.splitlines()  # and no progress where nobody looks
+    assert engine == "Engine batched: the model's gradients are known by hand"
+    assert where == "Metrics and models: out"
     rule, one, two = answer.out.splitlines()[-3:]
     assert set(rule) == {"-"}
     assert one.startswith("fedavg  ")
