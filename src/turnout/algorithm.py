@@ -136,6 +136,8 @@ class ServerTransform(NamedTuple):
     init: Callable[[Tensor], State]
     apply: Callable[[Tensor, Tensor, State], tuple[Tensor, State]]
     """(direction [d], x [d], state) → (step to add to x, state)"""
+    forget: Callable[[State], State] = lambda state: state
+    """What is left of its state when what clients keep between rounds is started anew."""
 
 
 @dataclass(frozen=True)

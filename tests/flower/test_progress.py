@@ -9,7 +9,15 @@ import torch
 from flwr.app import Context, RecordDict
 from flwr.clientapp import ClientApp
 
-from turnout.algorithms import amplified_scaffold, fedawe, fedkeep, focus, scaffold
+from turnout.algorithms import (
+    amplified,
+    amplified_scaffold,
+    fedawe,
+    fedkeep,
+    focus,
+    mifa,
+    scaffold,
+)
 from turnout.errors import InputError
 from turnout.flower import train
 from turnout.flower.history import own_weight
@@ -39,6 +47,16 @@ def test_what_is_started_anew_leaves_nothing_behind() -> None:
     fresh = forget(focus(), progress)
     assert fresh.server.transform["0"]["sum"].tolist() == [0, 0]
     assert torch.equal(close(focus(), fresh.server).x, progress.server.x)  # and moves nothing
+
+
+def test_an_amplification_window_is_not_what_clients_keep() -> None:
+    algorithm = amplified(period=3, factor=2.0, inner=mifa(memory="client"))
+    progress = after_one_round(algorithm, memory=[4.0, 6.0])
+    assert progress.server.transform["1"]["window"].tolist() == [2, 3]
+    fresh = forget(algorithm, progress)
+    assert fresh.server.memory["mean"].tolist() == [0, 0]
+    assert fresh.server.transform["1"]["window"].tolist() == [2, 3]
+    assert fresh.server.transform["1"]["rounds"] == 1
 
 
 def test_changes_of_a_window_that_is_under_way_are_forgotten_too() -> None:

@@ -70,4 +70,5 @@ def running_sum() -> ServerTransform:
         total = state["sum"] + step
         return total, {"sum": total}
 
-    return ServerTransform(init, apply)
+    # What is summed up here are changes of what clients keep, and goes with it.
+    return ServerTransform(init, apply, lambda state: {"sum": torch.zeros_like(state["sum"])})

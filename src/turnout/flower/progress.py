@@ -70,8 +70,7 @@ def forget(algorithm: Algorithm, progress: Progress) -> Progress:
     )
     means = {name: torch.zeros_like(mean) for name, mean in server.means.items()}
     changes = {name: torch.zeros_like(total) for name, total in server.changes.items()}
-    # What a transform has summed up of changes (FOCUS) goes with what they changed.
-    transform = algorithm.transform.init(server.x)
+    transform = algorithm.transform.forget(server.transform)
     return replace(
         progress,
         server=replace(server, memory=fresh, means=means, changes=changes, transform=transform),

@@ -18,7 +18,10 @@ def chain(*transforms: ServerTransform) -> ServerTransform:
             step, state[str(j)] = transform.apply(step, x, state[str(j)])
         return step, state
 
-    return ServerTransform(init, apply)
+    def forget(state: State) -> State:
+        return {str(j): each.forget(state[str(j)]) for j, each in enumerate(transforms)}
+
+    return ServerTransform(init, apply, forget)
 
 
 def sgd(lr: float = 1.0) -> ServerTransform:
