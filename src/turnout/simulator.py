@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from turnout import round as protocol
 from turnout.algorithm import Algorithm, Rows, State, Table, Zeros, in_memory
-from turnout.card import card, counted
+from turnout.card import card
 from turnout.clients import Clients
 from turnout.data.augment import Augmentation
 from turnout.data.pool import Pool
@@ -28,6 +28,7 @@ from turnout.ranks import Ranks, found
 from turnout.room import require_room
 from turnout.round import ServerState
 from turnout.tables import Tables
+from turnout.wording import counted
 from turnout.world import World
 
 

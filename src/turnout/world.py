@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from turnout.card import between, card, counted
+from turnout.card import card
 from turnout.data.pool import Partition, Pool
 from turnout.errors import require
 from turnout.participation.process import Participation
+from turnout.wording import between, counted
 
 
 @dataclass(frozen=True)

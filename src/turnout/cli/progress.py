@@ -12,13 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from turnout.cli.screen import stderr
-from turnout.cli.standing import Row, Standing, duration, pace, took_part
+from turnout.cli.standing import Row, Standing, pace, took_part
 from turnout.evaluate import Metrics
 from turnout.experiments.cells import Place
 from turnout.experiments.config import Config
 from turnout.experiments.methods import labels
 from turnout.experiments.run import Watch
 from turnout.simulator import Round
+from turnout.wording import duration
 
 PATIENCE = 10.0
 """Seconds before the first line: what is over by then needs none."""

@@ -174,14 +174,3 @@ def pace(rate: float) -> str:
     if rate < 0.5:
         return f"{1 / rate:.0f} s a round"
     return f"{rate:,.0f} rounds/s" if rate >= 10 else f"{rate:.1f} rounds/s"
-
-
-def duration(seconds: float) -> str:
-    """A rough time.
-
-    >>> duration(42), duration(600), duration(9000)
-    ('42 s', '10 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

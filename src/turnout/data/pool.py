@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from turnout.card import between, counted
 from turnout.errors import InputError, require
+from turnout.wording import between, counted
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from turnout.card import counted
 from turnout.data.pool import Partition, Pool
 from turnout.draws import generator
 from turnout.errors import require
 from turnout.room import require_room
+from turnout.wording import counted
 
 Vector = NDArray[np.float64]
 

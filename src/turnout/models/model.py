@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from turnout.card import counted
 from turnout.errors import InputError, choose
 from turnout.models import zoo
 from turnout.models.losses import LOSSES, Loss, cross_entropy, half_squared
 from turnout.models.prepare import prepare
+from turnout.wording import counted
 
 
 class Recipe(NamedTuple):

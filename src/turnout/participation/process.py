@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from turnout.card import counted
+from turnout.wording import counted
 
 Rows = NDArray[np.int64]
 State = dict[str, Any]  # plain arrays under plain names, so that a checkpoint can hold it

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from turnout.card import counted
 from turnout.errors import InputError
 from turnout.experiments import curves, fairness, presence, weighing
 from turnout.experiments.directory import CONFIG, REPORT
@@ -30,6 +29,7 @@ from turnout.report.page import (
     Text,
     keep,
 )
+from turnout.wording import counted
 
 
 class Figured(NamedTuple):

@@ -16,6 +16,7 @@ from turnout.reproduce.page import keep as keep_page
 from turnout.reproduce.report import keep, plain
 from turnout.reproduce.request import Request
 from turnout.reproduce.run import Told
+from turnout.wording import duration
 
 
 def reproduce(
@@ -96,7 +97,7 @@ def _say(told: Told) -> None:
     came = record["status"] if accuracy is None else f"{100 * accuracy:.1f} %"
     print(  # noqa: T201 (progress, beside the results on standard output)
         f"{told.done}/{told.total}  {told.cell.name}: {came} after "
-        f"{record['seconds'] + record['evaluating']:.0f} s; {_duration(told.left)} left",
+        f"{record['seconds'] + record['evaluating']:.0f} s; {duration(told.left)} left",
         file=sys.stderr,
         flush=True,
     )
@@ -113,14 +114,3 @@ def _pulse(every: float = 60.0) -> Callable[[int, int], None]:
             print(f"     round {done} of {rounds}", file=sys.stderr, flush=True)  # noqa: T201
 
     return tell
-
-
-def _duration(seconds: float) -> str:
-    """A rough time.
-
-    >>> _duration(42), _duration(600), _duration(9000)
-    ('42 s', '10 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from turnout.card import counted
 from turnout.experiments.files import write
 from turnout.report.page import Bullets, Code, Fold, Page, Part, Picture, Section, Table, Text, html
 from turnout.reproduce.report import Report
+from turnout.wording import counted
 
 
 def page(report: Report) -> Page:
