@@ -108,6 +108,20 @@ def test_the_model_is_that_of_the_simulator_but_for_the_quantisation(case):
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("case", ["fedau", "mifa, client-held"])
+def test_an_update_that_the_injected_mask_loses_is_in_no_sum(case):
+    """What is in a sum could not be taken out again, so such a client is not asked for its upload."""
+    asked = np.ones((4, 6), dtype=bool)
+    arrived = mask_of([(2, 1, TRAINING), (4, 2, TRAINING), (2, 3, TRAINING)], 4)
+    world = classification(arrived, asked)
+    strategy, grid = federation(CASES[case], world, participation=world.participation)
+    found, result = play(strategy, grid, rounds=4)
+    expected = torch.stack(in_process(CASES[case], world, logistic(), 4))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    delivered = [result.train_metrics_clientapp[n]["delivered"] for n in range(1, 5)]
+    assert delivered == arrived.sum(1).tolist()
+
+
 def test_one_round_is_off_by_the_quantisation_at_most():
     algorithm = fedau(local=Local(lr=0.3, steps=2, batch_size=None))
     for settings in (SecureAggregation(clip=4.0, levels=2**12), FINE):

@@ -10,7 +10,7 @@ from flwr.serverapp import Grid
 from turnout.flower import messages
 from turnout.flower.clock import Clock
 from turnout.flower.federation import Federation
-from turnout.flower.happened import Ask, Happened
+from turnout.flower.happened import DROPPED, Ask, Happened
 from turnout.flower.mail import Mail
 from turnout.flower.nodes import Greeting, Nodes, greeting
 from turnout.flower.rules import Rules
@@ -138,6 +138,9 @@ class Exchange:
         form = self.federation.form(ask for _, ask in letters)
         total = aggregate(settings, self.grid, self.clock, letters, opened, deadline, form)
         self.federation.take_sum(total, happened, self.clock.wall())
+        for _, ask in letters:
+            if not ask.heeded:
+                happened.note(ask, DROPPED, None)
         why = "is in no sum: " + (
             "it left before the end" if total.of else "too few clients stayed to the end"
         )

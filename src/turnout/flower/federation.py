@@ -12,7 +12,7 @@ from turnout import draws
 from turnout import round as protocol
 from turnout.algorithm import Algorithm, Rows
 from turnout.flower import messages
-from turnout.flower.happened import Ask, Happened
+from turnout.flower.happened import DROPPED, Ask, Happened
 from turnout.flower.messages import Ticket
 from turnout.flower.packing import Packing, record
 from turnout.flower.privacy import Privacy
@@ -124,7 +124,7 @@ class Federation:
             self._refuse(ask, refusal, happened, at)
             return
         if not ask.heeded:
-            happened.note(ask, "dropped by the injected mask", at)
+            happened.note(ask, DROPPED, at)
             return
         upload = accepted.upload if self.privacy is None else self.privacy.bound(accepted.upload)
         self._absorb([ask], upload)

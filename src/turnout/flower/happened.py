@@ -9,6 +9,8 @@ from flwr.app import MetricRecord
 from turnout.flower.messages import Ticket
 from turnout.flower.participation_log import Entry
 
+DROPPED = "dropped by the injected mask"
+
 
 @dataclass(frozen=True)
 class Ask:

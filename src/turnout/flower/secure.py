@@ -27,7 +27,7 @@ from turnout.flower.happened import Ask
 from turnout.flower.mail import Mail
 from turnout.flower.roster import Roster
 from turnout.flower.rules import Rules
-from turnout.flower.secure_answers import Form, read
+from turnout.flower.secure_answers import UPLOAD, Form, read
 from turnout.flower.secure_wire import Vouched, fit_ins, vouched
 from turnout.flower.validate import RefusedError
 from turnout.flower.words import one_line
@@ -219,8 +219,11 @@ class _Stages:
         began, until, stage = self.clock.now(), self.ends.pop(0), 3 - len(self.ends)
         letters = []
         for message in messages:
+            ask = self.asks[message.metadata.dst_node_id]
+            if stage == UPLOAD and not ask.heeded:
+                continue  # as if it had left: what is in the sum cannot be dropped afterwards
             message.metadata.ttl = max(until - began, 1.0)
-            letters.append((message, self.asks[message.metadata.dst_node_id]))
+            letters.append((message, ask))
         answers: dict[int, Message] = {}
         for ask, answer in Mail[Ask](self.grid, self.clock).exchange(letters, until):
             try:

@@ -36,7 +36,7 @@ def read(stage: int, answer: Message, ask: Ask, form: Form) -> None:
     """Raise `RefusedError` unless this stage, counted from 0, can go on with a client's answer."""
     try:
         _FORMS[stage](answer.content.config_records[RECORD_KEY_CONFIGS], form)
-        words = vouched(recorddict_to_fitres(answer.content, True)) if stage == _UPLOAD else None
+        words = vouched(recorddict_to_fitres(answer.content, True)) if stage == UPLOAD else None
     except Exception as error:  # whatever a stranger's bytes can do to a parser
         why = f"{type(error).__name__}: {one_line(error)}"
         raise RefusedError(f"not an answer that secure aggregation can read ({why})") from None
@@ -66,7 +66,7 @@ def _unmasking(record: ConfigRecord, form: Form) -> None:
 
 
 _FORMS: tuple[Callable[[ConfigRecord, Form], None], ...] = (_keys, _shares, _masked, _unmasking)
-_UPLOAD = 2
+UPLOAD = 2
 
 
 def _addressed(nodes: Any, pieces: Any, form: Form) -> None:

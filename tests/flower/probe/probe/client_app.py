@@ -19,6 +19,10 @@ answer_greetings(app, stable_name)
 
 @app.train()
 def train(message: Message, context: Context) -> Message:
+    if context.run_config["secure"]:  # whose messages are the protocol's, and name no case
+        case = CASES[str(context.run_config["cases"])]
+        data = own_data(task.world(int(context.run_config["clients"])))
+        return client_app(case, logistic(), data, secure=True)(message, context)
     config, client = message.content.config_records["config"], stable_name(context)
     faults = dict(f.split("=") for f in str(context.run_config["faults"]).split())
     fault = faults.get(f"{client}@{config['server-round']}", "none")

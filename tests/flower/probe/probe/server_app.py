@@ -31,6 +31,7 @@ def main(grid: Grid, context: Context) -> None:
             server_data=server_data(algorithm, world),
             participation=world.participation if masked else None,
             directory=None if masked else out,
+            secure=task.FINE if context.run_config["secure"] else None,
         )
         config = ConfigRecord({"case": name})
         models = trajectory(strategy, grid, initial(logistic()), rounds, train_config=config)

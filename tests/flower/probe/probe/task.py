@@ -3,7 +3,10 @@
 import numpy as np
 from tests.conformance.cases import classification
 
+from turnout.flower import SecureAggregation
 from turnout.world import World
+
+FINE = SecureAggregation(clip=8.0, levels=2**28)
 
 DELIVERED = np.array([[1, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], dtype=bool)
 ASKED = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]], dtype=bool)
