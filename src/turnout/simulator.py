@@ -283,6 +283,145 @@ def _server_round(simulation: Simulation, progress: Progress) -> None:
     progress.server = replace(server, x=simulation.ranks.same(server.x))
 
 
+@dataclass(frozen=True)
+class Cadence:
+    """After which rounds the model is evaluated; always after the last."""
+
+    test: int
+    clients: int
+    rounds: int
+
+    def __post_init__(self) -> None:
+        require(self.test >= 1, "evaluate_every", self.test, "at least 1")
+        require(self.clients >= 1, "clients_every", self.clients, "at least 1")
+
+    def due(self, done: int, every: int) -> bool:
+        return done % every == 0 or done == self.rounds
+
+
+def measure(
+    evaluator: Evaluator, cadence: Cadence, progress: Progress, happened: Round
+) -> Metrics | None:
+    """What is reported of the model after this round, if anything is due."""
+    done, x, weights = happened.round + 1, progress.server.x, happened.weights
+    test, clients = cadence.due(done, cadence.test), cadence.due(done, cadence.clients)
+    if not (test or clients):
+        return None
+    metrics: Metrics = {
+        "round": done,
+        "by": happened.by,
+        "cohort": len(happened.cohort),
+        "delivered": len(happened.delivered),
+        "weight_mean": float(weights.mean()) if len(weights) else None,
+        "weight_max": float(weights.max()) if len(weights) else None,
+    }
+    if test:
+        metrics.update(evaluator.test(x))
+        starts = progress.server.starts
+        if starts is not None:  # clients have models of their own, and so there are two to judge
+            of_clients = evaluator.test(starts.mean(0))
+            metrics.update({f"clients_{name}": value for name, value in of_clients.items()})
+    if clients:
+        metrics.update(evaluator.over_clients(evaluator.clients(x), progress.delivered))
+    return metrics
+
+
+def client_table(simulation: Simulation, progress: Progress, scores: ClientScores) -> Clients:
+    """A row a client: its data, how often it came, what it counted for, how it fares."""
+    world, played = simulation.world, max(progress.server.client_round, 1)
+    return Clients(
+        {
+            "samples": np.diff(world.offsets),
+            "rate": world.participation.rates,
+            "delivered": progress.delivered.copy(),
+            "effective_weight": progress.influence / played,
+            "loss": scores.loss,
+            "accuracy": scores.accuracy,
+        }
+    )
+
+
+@dataclass
+class Federation:
+    """A federation at play: what it is, where it stands, and how it is looked at."""
+
+    simulation: Simulation
+    progress: Progress
+    cadence: Cadence
+    evaluator: Evaluator
+    looking: bool = True
+    """Whether its model is evaluated here, and not by another rank."""
+    seconds: float = 0.0
+    """Of training."""
+    evaluating: float = 0.0
+    """Seconds, too."""
+    diverged: DivergenceError | None = None
+    x: Tensor = field(init=False)
+    """The last model that was sound."""
+
+    def __post_init__(self) -> None:
+        self.x = self.progress.server.x
+
+    @property
+    def rounds(self) -> int:
+        """How many have been played."""
+        return self.progress.server.round
+
+    @property
+    def going(self) -> bool:
+        return self.diverged is None and self.rounds < self.cadence.rounds
+
+    def client_table(self) -> Clients:
+        """A row a client, by the last sound model."""
+        return client_table(self.simulation, self.progress, self.evaluator.clients(self.x))
+
+
+def each(federations: Sequence[Federation]) -> list[Round | DivergenceError]:
+    """One round of each, by itself."""
+    found: list[Round | DivergenceError] = []
+    for federation in federations:
+        try:
+            found.append(advance(federation.simulation, federation.progress))
+        except DivergenceError as diverged:
+            found.append(diverged)
+    return found
+
+
+def play(
+    federations: Sequence[Federation],
+    before: Callable[[], None] = lambda: None,
+    after: Callable[[Federation, Round, Metrics | None], None] = lambda *happened: None,
+    train: Callable[[Sequence[Federation]], Sequence[Round | DivergenceError]] = each,
+) -> None:
+    """Play rounds, in step, until the last one or until somebody has diverged.
+
+    `before` is called ahead of every round, which it may prevent by raising; `after` for each
+    federation that has played it soundly, with its metrics where some were due.
+    """
+    while any(federation.going for federation in federations):
+        before()
+        going, began = [one for one in federations if one.going], perf_counter()
+        found = train(going)
+        took = (perf_counter() - began) / len(going)
+        for federation, happened in zip(going, found, strict=True):
+            if isinstance(happened, DivergenceError):
+                federation.diverged = happened
+                continue
+            federation.seconds, federation.x = (
+                federation.seconds + took,
+                federation.progress.server.x,
+            )
+            began, metrics = perf_counter(), None
+            if federation.looking:
+                metrics = measure(
+                    federation.evaluator, federation.cadence, federation.progress, happened
+                )
+            federation.evaluating += perf_counter() - began
+            after(federation, happened, metrics)
+        if any(federation.diverged for federation in going):
+            return
+
+
 @dataclass(repr=False)
 class Run:
     """A finished (or diverged) simulation."""
@@ -384,83 +523,22 @@ def simulate(
         tables,
         found() if ranks is None else ranks,
     )
-    progress = begin(simulation, start)
-    evaluator = simulation.evaluator(client_samples)
-    run = Run(algorithm, simulation.training.model.module, progress.server.x)
+    federation = Federation(
+        simulation, begin(simulation, start), cadence, simulation.evaluator(client_samples)
+    )
+    run = Run(algorithm, simulation.training.model.module, federation.x)
     run.engine = f"{simulation.chosen.name}: {simulation.chosen.why}"
     began = perf_counter()
-    for _ in range(rounds):
-        try:
-            happened = advance(simulation, progress)
-        except DivergenceError as diverged:
-            run.diverged = diverged
-            break
-        run.x = progress.server.x
-        metrics = measure(evaluator, cadence, progress, happened)
+
+    def after(federation: Federation, happened: Round, metrics: Metrics | None) -> None:
         if metrics is not None:
             run.history.append(metrics)
         if watch is not None:
             watch(happened, metrics)
-    scores = evaluator.clients(run.x)
-    run.clients = client_table(simulation, progress, scores)
+
+    play([federation], after=after)
+    run.x, run.diverged = federation.x, federation.diverged
+    run.clients = federation.client_table()
     simulation.training.layout.load(run.x, run.module)
     run.seconds = perf_counter() - began
     return run
-
-
-@dataclass(frozen=True)
-class Cadence:
-    """After which rounds the model is evaluated; always after the last."""
-
-    test: int
-    clients: int
-    rounds: int
-
-    def __post_init__(self) -> None:
-        require(self.test >= 1, "evaluate_every", self.test, "at least 1")
-        require(self.clients >= 1, "clients_every", self.clients, "at least 1")
-
-    def due(self, done: int, every: int) -> bool:
-        return done % every == 0 or done == self.rounds
-
-
-def measure(
-    evaluator: Evaluator, cadence: Cadence, progress: Progress, happened: Round
-) -> Metrics | None:
-    """What is reported of the model after this round, if anything is due."""
-    done, x, weights = happened.round + 1, progress.server.x, happened.weights
-    test, clients = cadence.due(done, cadence.test), cadence.due(done, cadence.clients)
-    if not (test or clients):
-        return None
-    metrics: Metrics = {
-        "round": done,
-        "by": happened.by,
-        "cohort": len(happened.cohort),
-        "delivered": len(happened.delivered),
-        "weight_mean": float(weights.mean()) if len(weights) else None,
-        "weight_max": float(weights.max()) if len(weights) else None,
-    }
-    if test:
-        metrics.update(evaluator.test(x))
-        starts = progress.server.starts
-        if starts is not None:  # clients have models of their own, and so there are two to judge
-            of_clients = evaluator.test(starts.mean(0))
-            metrics.update({f"clients_{name}": value for name, value in of_clients.items()})
-    if clients:
-        metrics.update(evaluator.over_clients(evaluator.clients(x), progress.delivered))
-    return metrics
-
-
-def client_table(simulation: Simulation, progress: Progress, scores: ClientScores) -> Clients:
-    """A row a client: its data, how often it came, what it counted for, how it fares."""
-    world, played = simulation.world, max(progress.server.client_round, 1)
-    return Clients(
-        {
-            "samples": np.diff(world.offsets),
-            "rate": world.participation.rates,
-            "delivered": progress.delivered.copy(),
-            "effective_weight": progress.influence / played,
-            "loss": scores.loss,
-            "accuracy": scores.accuracy,
-        }
-    )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from turnout import simulator
 from turnout.reproduce import cache, play
 from turnout.reproduce.grid import cells, content
 from turnout.reproduce.item import find, read_item
@@ -152,14 +153,14 @@ def test_methods_share_the_warm_up(tmp_path) -> None:
 
 
 def test_a_diverging_cell_is_kept(tmp_path, monkeypatch) -> None:
-    real = play.advance
+    real = simulator.advance
 
     def advance(simulation, progress):
         if progress.server.round == 3:
             raise DivergenceError("fedavg", 3)
         return real(simulation, progress)
 
-    monkeypatch.setattr(play, "advance", advance)
+    monkeypatch.setattr(simulator, "advance", advance)
     record = cache.obtain(of()[0], tmp_path)
     assert (record["status"], record["round"]) == ("diverged", 3)
     assert [m["round"] for m in record["metrics"]] == [2]

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from time import perf_counter
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from turnout import checkpoint
 from turnout import round as protocol
 from turnout.algorithm import Algorithm
 from turnout.costs import costs
-from turnout.evaluate import Evaluator, Metrics
+from turnout.evaluate import Metrics
 from turnout.experiments.config import RunSection
 from turnout.experiments.files import json_line, json_text, lines, replace, settle, write
 from turnout.experiments.heavy import Heavy
@@ -31,16 +30,13 @@ from turnout.participation import Log, export
 from turnout.ranks import Ranks
 from turnout.simulator import (
     Cadence,
-    DivergenceError,
-    Progress,
+    Federation,
     Round,
     Simulation,
-    advance,
     begin,
-    client_table,
     client_tables,
     made,
-    measure,
+    play,
     restore,
 )
 from turnout.tables import Tables
@@ -155,9 +151,16 @@ def _play(
     torch.set_num_threads(at.get("threads", torch.get_num_threads()))
     simulation = simulation_of(cell, run, at.get("engine"), run.rounds, ranks)
     engine, why = simulation.chosen.name, at.get("why", simulation.chosen.why)
-    progress = restore(simulation, found.tree) if found else begin(simulation)
-    cadence = Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, run.rounds)
-    evaluator = simulation.evaluator(run.client_samples)
+    federation = Federation(
+        simulation,
+        restore(simulation, found.tree) if found else begin(simulation),
+        Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, run.rounds),
+        simulation.evaluator(run.client_samples),
+        looking=ranks.first,
+        seconds=at.get("seconds", 0.0),
+        evaluating=at.get("evaluating", 0.0),
+    )
+    progress = federation.progress
     about = {"algorithm": cell.label, "method": repr(cell.algorithm), "seed": cell.seed}
     about |= {
         "engine": engine,
@@ -167,20 +170,15 @@ def _play(
     }
     about |= {"costs": costs(cell.algorithm, progress.server)._asdict()}
     if ranks.first:
-        _status(cell, about, "running", progress.server.round)
-    seconds, evaluating = at.get("seconds", 0.0), at.get("evaluating", 0.0)
-    last, diverged, pace, heavy = (
-        progress.server.x,
-        None,
-        Pace(run.checkpoint_seconds, checkpoint.size(progress)),
-        Heavy(cell.place.name),
-    )
+        _status(cell, about, "running", federation.rounds)
+    pace = Pace(run.checkpoint_seconds, checkpoint.size(progress))
+    heavy = Heavy(cell.place.name)
     with (
         _lines(cell.folder / "metrics.jsonl", at.get("metrics", 0), ranks) as metrics_file,
         _lines(cell.folder / "timing.jsonl", at.get("timing", 0), ranks) as timing_file,
         follow(
             run.track if ranks.first else [],
-            _followed(cell, run, about, progress.server.round),
+            _followed(cell, run, about, federation.rounds),
         ) as following,
     ):
 
@@ -188,50 +186,43 @@ def _play(
             notes = {
                 "metrics": settle(metrics_file),
                 "timing": settle(timing_file),
-                "seconds": seconds,
-                "evaluating": evaluating,
+                "seconds": federation.seconds,
+                "evaluating": federation.evaluating,
                 "engine": engine,
                 "why": why,
                 "threads": torch.get_num_threads(),
             }
-            done, names = progress.server.round, client_tables(simulation)
-            checkpoint.save(place, done, progress, notes, progress.delivered, names)
+            names = client_tables(simulation)
+            checkpoint.save(place, federation.rounds, progress, notes, progress.delivered, names)
 
         def keep() -> None:
             ranks.showing([*progress.kept.values(), *progress.server.memory.values()], write_down)
 
-        while progress.server.round < run.rounds:
+        def before() -> None:
             stop, due = ranks.agree(asked is not None and asked.stop, pace.due())
             if stop:
                 keep()
-                raise Interrupted(f"{cell.place.name}, round {progress.server.round}")
+                raise Interrupted(f"{cell.place.name}, round {federation.rounds}")
             if due:
                 pace.keep(keep)
-            began = perf_counter()
-            try:
-                happened = advance(simulation, progress)
-            except DivergenceError as error:
-                diverged = error
-                following.ending = "diverged"
-                break
-            trained = perf_counter()
-            last = progress.server.x
+
+        def after(federation: Federation, happened: Round, metrics: Metrics | None) -> None:
             heavy.note(happened, len(progress.delivered))
-            metrics = measure(evaluator, cadence, progress, happened) if ranks.first else None
-            seconds += trained - began
-            evaluating += perf_counter() - trained
             if metrics is not None:
                 _append(metrics_file, metrics)
-                timing = {"seconds": seconds, "evaluating": evaluating}
+                timing = {"seconds": federation.seconds, "evaluating": federation.evaluating}
                 _append(timing_file, {"round": metrics["round"], **timing})
                 following(metrics)
             if watch is not None:
                 watch(happened, metrics)
-    if not ranks.first:
-        return
-    done = run.rounds if diverged is None else diverged.round
-    _keep(cell, simulation, evaluator, progress, last, done)
-    _status(cell, about, "done" if diverged is None else "diverged", done)
+
+        play([federation], before, after)
+        if federation.diverged is not None:
+            following.ending = "diverged"
+    if ranks.first:
+        done = run.rounds if federation.diverged is None else federation.diverged.round
+        _keep(cell, federation, done)
+        _status(cell, about, "done" if federation.diverged is None else "diverged", done)
 
 
 def _followed(cell: Cell, run: RunSection, about: dict[str, Any], after: int) -> About:
@@ -271,36 +262,26 @@ def _status_of(folder: Path) -> str | None:
         return None
 
 
-def _keep(
-    cell: Cell,
-    simulation: Simulation,
-    evaluator: Evaluator,
-    progress: Progress,
-    x: torch.Tensor,
-    rounds: int,
-) -> None:
+def _keep(cell: Cell, federation: Federation, rounds: int) -> None:
     """What there is at the end: model, clients, classes, and who was there."""
-    training = simulation.training
+    training = federation.simulation.training
     write(
         cell.folder / "model.safetensors",
-        save(training.layout.state_dict(x, training.model.module)),
+        save(training.layout.state_dict(federation.x, training.model.module)),
     )
-    scores = evaluator.clients(x)
-    write(cell.folder / "clients.csv", _csv(client_table(simulation, progress, scores)))
+    write(cell.folder / "clients.csv", _csv(federation.client_table()))
     if training.model.classification:
-        write(cell.folder / "classes.csv", _csv(_class_table(simulation, evaluator, progress, x)))
+        write(cell.folder / "classes.csv", _csv(_class_table(federation)))
     if rounds:
-        log = participation_log(simulation, rounds)
+        log = participation_log(federation.simulation, rounds)
         replace(cell.folder / "participation.parquet", lambda draft: export(log, draft))
 
 
-def _class_table(
-    simulation: Simulation, evaluator: Evaluator, progress: Progress, x: torch.Tensor
-) -> list[dict[str, Any]]:
-    world = simulation.world
-    accuracy = evaluator.classes(x)
+def _class_table(federation: Federation) -> list[dict[str, Any]]:
+    world = federation.simulation.world
+    accuracy = federation.evaluator.classes(federation.x)
     labels = world.train.targets.numpy()
-    came = np.repeat(progress.delivered > 0, np.diff(world.offsets))
+    came = np.repeat(federation.progress.delivered > 0, np.diff(world.offsets))
     held, seen = (
         np.bincount(labels[rows], minlength=len(accuracy)) for rows in (slice(None), came)
     )

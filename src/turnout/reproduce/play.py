@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save
 
 from turnout import checkpoint
-from turnout.evaluate import Evaluator, Metrics
+from turnout.evaluate import Metrics
 from turnout.experiments.cells import DTYPES, tables
 from turnout.experiments.config import Config, DataSection
 from turnout.experiments.directory import versions
@@ -27,17 +26,16 @@ from turnout.reproduce.grid import Cell, content
 from turnout.reproduce.item import METHOD, WARM_UP
 from turnout.simulator import (
     Cadence,
-    DivergenceError,
+    Federation,
     Progress,
+    Round,
     Simulation,
-    advance,
     begin,
-    client_table,
     client_tables,
     made,
-    measure,
     restore,
 )
+from turnout.simulator import play as play_rounds
 
 log = logging.getLogger("turnout")
 
@@ -98,48 +96,44 @@ def play(
     run, first = cell.config.run, 0 if cell.after is None else cell.after.rounds
     last = first + run.rounds
     cadence = Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, last)
-    evaluator = simulation.evaluator(run.client_samples)
+    federation = Federation(
+        simulation,
+        progress,
+        cadence,
+        simulation.evaluator(run.client_samples),
+        seconds=at.get("seconds", 0.0),
+        evaluating=at.get("evaluating", 0.0),
+    )
     metrics: list[Metrics] = at.get("metrics", [])
-    seconds, evaluating = at.get("seconds", 0.0), at.get("evaluating", 0.0)
-    if not metrics and simulation.training.layout.size <= _SMALL:
-        metrics.append({"round": first, "x": progress.server.x.tolist()})
-    last_good, status, pace = progress.server.x, "done", Pace(SAVE_EVERY, checkpoint.size(progress))
+    small = simulation.training.layout.size <= _SMALL
+    if not metrics and small:
+        metrics.append({"round": first, "x": federation.x.tolist()})
+    pace = Pace(SAVE_EVERY, checkpoint.size(progress))
 
     def keep() -> None:
-        notes = {"metrics": metrics, "seconds": seconds, "evaluating": evaluating}
-        notes |= {"threads": torch.get_num_threads()}
-        done, names = progress.server.round, client_tables(simulation)
-        checkpoint.save(place, done, progress, notes, progress.delivered, names)
+        notes = {"metrics": metrics, "threads": torch.get_num_threads()}
+        notes |= {"seconds": federation.seconds, "evaluating": federation.evaluating}
+        names = client_tables(simulation)
+        checkpoint.save(place, federation.rounds, progress, notes, progress.delivered, names)
 
-    while progress.server.round < last:
+    def before() -> None:
         if asked is not None and asked.stop:
             keep()
-            raise Interrupted(f"{cell.name}, round {progress.server.round}")
+            raise Interrupted(f"{cell.name}, round {federation.rounds}")
         if pace.due():
             pace.keep(keep)
-        began = perf_counter()
-        try:
-            happened = advance(simulation, progress)
-        except DivergenceError:
-            status = "diverged"
-            break
-        trained = perf_counter()
-        last_good = progress.server.x
-        scores = measure(evaluator, cadence, progress, happened)
+
+    def after(federation: Federation, happened: Round, scores: Metrics | None) -> None:
         if scores is not None:
-            if simulation.training.layout.size <= _SMALL:
-                scores["x"] = last_good.tolist()
-            metrics.append(scores)
-        seconds += trained - began
-        evaluating += perf_counter() - trained
+            metrics.append(scores | ({"x": federation.x.tolist()} if small else {}))
         if tell is not None:
-            tell(progress.server.round - first, run.rounds)
-    record = _record(cell, simulation, evaluator, progress, last_good)
-    record |= {"status": status, "round": progress.server.round, "metrics": metrics}
-    record |= {"seconds": seconds, "evaluating": evaluating}
-    training = simulation.training
+            tell(federation.rounds - first, run.rounds)
+
+    play_rounds([federation], before, after)
+    record = _record(cell, federation) | {"metrics": metrics}
     if cell.point[METHOD] == WARM_UP:
-        state = training.layout.state_dict(last_good, training.model.module)
+        training = simulation.training
+        state = training.layout.state_dict(federation.x, training.model.module)
         write(folder / f"{cell.key}.safetensors", save(state))
     return record
 
@@ -159,19 +153,21 @@ def _started(simulation: Simulation, cell: Cell, folder: Path) -> Progress:
     return progress
 
 
-def _record(
-    cell: Cell, simulation: Simulation, evaluator: Evaluator, progress: Progress, x: torch.Tensor
-) -> Record:
+def _record(cell: Cell, federation: Federation) -> Record:
+    simulation, progress = federation.simulation, federation.progress
     world = simulation.world
-    scores = evaluator.clients(x)
     record: Record = {
         "key": cell.key,
         "config": content(cell),
         "seed": cell.seed,
         "data": _given(cell.config)[1],
         "engine": type(simulation.engine).__name__.lower(),
-        "clients": list(client_table(simulation, progress, scores)),
+        "clients": list(federation.client_table()),
         "versions": versions(),
+        "status": "done" if federation.diverged is None else "diverged",
+        "round": federation.rounds,
+        "seconds": federation.seconds,
+        "evaluating": federation.evaluating,
     }
     if not simulation.training.model.classification:
         return record
@@ -179,7 +175,9 @@ def _record(
     owner = np.repeat(np.arange(world.clients), np.diff(world.offsets))
     held = np.zeros((world.clients, counted))
     np.add.at(held, (owner, world.train.targets.numpy()), 1)
-    accuracy = np.array([a if a is not None else 0.0 for a in evaluator.classes(x)])
+    accuracy = np.array(
+        [a if a is not None else 0.0 for a in federation.evaluator.classes(federation.x)]
+    )
     # A client's test data are the test set, mixed as its own data are.
     on_test = held @ accuracy / held.sum(1)
     for row, value in zip(record["clients"], on_test, strict=True):
