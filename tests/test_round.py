@@ -270,7 +270,7 @@ def test_a_server_round_is_plain_sgd_on_one_row() -> None:
 
 
 def test_a_server_round_without_assistance() -> None:
-    with pytest.raises(InputError, match="fedavg has no assistance, so it has no server rounds"):
+    with pytest.raises(InputError, match="fedavg has no assistance, so the server does not train"):
         server_step(a.fedavg(), start(a.fedavg(), ONE, 2), Pull((0.0,)))
 
 

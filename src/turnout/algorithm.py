@@ -140,20 +140,45 @@ class ServerTransform(NamedTuple):
     """What is left of its state when what clients keep between rounds is started anew."""
 
 
+class Share(NamedTuple):
+    """How much of the server's own update Δ_0 counts; by what it has seen so far."""
+
+    of: Callable[[State, Tally, int, float | None], tuple[float, State]]
+    """(state, tally, round, accuracy on data held out) → (how many times Δ_0, state)"""
+    init: Callable[[int], State] = lambda clients: {}
+    observe: Callable[[State, Rows], State] = lambda state, rows: state
+    """These clients have delivered."""
+    reads: str | None = None
+    """What it was told of clients' data, beside their updates."""
+
+
+WHOLE = Share(lambda state, tally, round, accuracy: (1.0, state))
+
+
 @dataclass(frozen=True)
 class Assistance:
-    """Training on the server's own data in place of a client round (SAFARI).
+    """Training on the server's own data, as `local` says, and what becomes of its update Δ_0.
 
-    A round is a client round with probability `q`; otherwise the server takes `steps` steps of
-    SGD on its data (None: one epoch over it). `data` names the server's data: its auxiliary set, or,
-    for a centralised ceiling, everything that all clients hold.
+    `when` says in which rounds and from which model: "instead" of clients, whose rounds come with
+    probability `q`; "beside" them, from the model that they are sent, so that Δ_0 joins their
+    direction; or "after" them, from the model that their round has left. `data` names the server's
+    data: its auxiliary set, or, for a centralised ceiling, everything that all clients hold. The
+    share `held_out` of it is not trained on, and tells the accuracy that `share` goes by.
     """
 
-    q: float
-    lr: float
-    steps: int | None = 1
-    batch_size: int | None = 64
+    local: Local
+    when: Literal["instead", "beside", "after"] = "instead"
+    q: float = 1.0
+    share: Share = WHOLE
     data: Literal["auxiliary", "everything"] = "auxiliary"
+    held_out: float = 0.0
+
+    @property
+    def said(self) -> str:
+        """When it trains, in words."""
+        if self.when != "instead":
+            return f"in each round, {self.when} clients"
+        return f"in {100 * (1 - self.q):.3g} % of rounds, instead of clients"
 
 
 @dataclass(frozen=True)
@@ -181,9 +206,15 @@ class Algorithm:
         said = {key: str(value) for key, value in self.settings.items()}
         said["memory of past updates"] = "none" if self.memory is None else f"β = {self.beta:g}"
         if self.assistance is not None:
-            said["server rounds"] = f"{100 * (1 - self.assistance.q):.3g} % of rounds"
+            said["the server trains"] = self.assistance.said
         said["sums are enough for the server"] = "yes" if self.sums_only else "no"
         return card(self.name, said)
+
+    @property
+    def assisted(self) -> bool:
+        """Does the server ever train?"""
+        helped = self.assistance
+        return helped is not None and (helped.when != "instead" or helped.q < 1)
 
     @property
     def sums_only(self) -> bool:

@@ -131,33 +131,41 @@ class Evaluator:
         return self.world.train.take(rows)
 
     def _scores(self, x: Tensor, pool: Pool, ready: Tensor | None) -> Scores:
-        module = self.model.module
-        views = self.layout.views(x)
-        training = module.training
-        losses, hits = [], []
-        module.eval()
-        try:
-            with torch.inference_mode():
-                for start in range(0, len(pool), _CHUNK):
-                    rows = slice(start, start + _CHUNK)
-                    inputs = (
-                        pool.normalise(pool.inputs[rows], self.dtype)
-                        if ready is None
-                        else ready[rows]
-                    )
-                    targets = pool.targets[rows]
-                    if targets.is_floating_point():
-                        targets = targets.to(self.dtype)
-                    output = functional_call(module, views, (inputs,))
-                    losses.append(self.model.loss(output, targets))
-                    if self.model.classification:
-                        hits.append(correct(output, targets))
-        finally:
-            module.train(training)
-        return Scores(
-            torch.cat(losses).double().numpy(),
-            torch.cat(hits).double().numpy() if hits else None,
-        )
+        return score(self.model, self.layout, x, pool, self.dtype, ready)
+
+
+def score(
+    model: Model,
+    layout: Layout,
+    x: Tensor,
+    pool: Pool,
+    dtype: torch.dtype,
+    ready: Tensor | None = None,
+) -> Scores:
+    """How the model x does on each sample of `pool`; `ready` are its inputs, normalised."""
+    module = model.module
+    views = layout.views(x)
+    training = module.training
+    losses, hits = [], []
+    module.eval()
+    try:
+        with torch.inference_mode():
+            for start in range(0, len(pool), _CHUNK):
+                rows = slice(start, start + _CHUNK)
+                inputs = pool.normalise(pool.inputs[rows], dtype) if ready is None else ready[rows]
+                targets = pool.targets[rows]
+                if targets.is_floating_point():
+                    targets = targets.to(dtype)
+                output = functional_call(module, views, (inputs,))
+                losses.append(model.loss(output, targets))
+                if model.classification:
+                    hits.append(correct(output, targets))
+    finally:
+        module.train(training)
+    return Scores(
+        torch.cat(losses).double().numpy(),
+        torch.cat(hits).double().numpy() if hits else None,
+    )
 
 
 def _segment_means(values: Floats, offsets: NDArray[np.int64]) -> Floats:

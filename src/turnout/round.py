@@ -2,12 +2,14 @@
 
     state = start(algorithm, x, clients)
     each round, if `asks_clients(algorithm, seed, round)`:
+        state = server_step(algorithm, state, work)                      # if it trains "beside"
         broadcast = announce(algorithm, state, rows)
         upload, kept = client_step(algorithm, broadcast, work, kept)     # at the clients
         state = absorb(algorithm, state, rows, upload)                   # any number of times
         state = close(algorithm, state)                                  # also if nobody came
+        state = server_step(algorithm, state, work)                      # if it trains "after"
     and otherwise:
-        state = server_step(algorithm, state, work)
+        state = server_step(algorithm, state, work)                      # "instead"
 
 Models are flat vectors [d], cohorts are blocks [C, d]. Functions consume the state that they are
 given: tables of a million clients are updated in place, so keep no alias of an old state.
@@ -26,7 +28,7 @@ from torch import Tensor
 from turnout import draws
 from turnout.algorithm import Algorithm, Rows, State, Tally, Zeros, in_memory
 from turnout.errors import InputError, require
-from turnout.parts.local import Ended, LocalRule, Rate, Tensors, Told, sgd
+from turnout.parts.local import Ended, LocalRule, Rate, Tensors, Told
 from turnout.parts.memory import begin
 
 MEMORY = "memory"
@@ -116,6 +118,10 @@ class ServerState:
     """[N], likewise: who has delivered in the open round, and will go on from how it ends."""
     changes: Tensors = field(default_factory=dict)
     """Sums of changes of what clients keep since the means last moved."""
+    assistance: State = field(default_factory=dict)
+    """What the share of the server's own update goes by."""
+    guide: Tensor | None = None
+    """Where the server trains beside clients: its own update Δ_0 in the open round."""
 
 
 def start(
@@ -126,7 +132,7 @@ def start(
     zeros: Zeros = in_memory,
 ) -> ServerState:
     """The server's state before round 0, for a population of `clients`."""
-    memory, rule = algorithm.memory, algorithm.local.rule
+    memory, rule, assistance = algorithm.memory, algorithm.local.rule, algorithm.assistance
     if shares is not None:
         shares = np.asarray(shares, dtype=np.float64)
         right = f"one number for each of {clients} clients, none negative, with sum 1"
@@ -148,6 +154,8 @@ def start(
         starts=x.repeat(clients, 1) if algorithm.own_start else None,
         arrived=np.zeros(clients, dtype=bool) if algorithm.own_start else None,
         changes={name: torch.zeros_like(x) for name in rule.shared},
+        assistance=assistance.share.init(clients) if assistance else {},
+        guide=torch.zeros_like(x) if assistance and assistance.when == "beside" else None,
     )
 
 
@@ -307,6 +315,8 @@ def sums(algorithm: Algorithm, state: ServerState) -> list[Tensor]:
 def _note(algorithm: Algorithm, state: ServerState, rows: Rows) -> ServerState:
     """These clients delivered in the open client round."""
     state.weight = algorithm.weight.observe(state.weight, state.client_round, rows)
+    if algorithm.assistance is not None:
+        state.assistance = algorithm.assistance.share.observe(state.assistance, rows)
     state.seen_count += int(np.count_nonzero(~state.seen[rows]))
     state.seen[rows] = True
     return state
@@ -373,6 +383,11 @@ def close(algorithm: Algorithm, state: ServerState) -> ServerState:
         if algorithm.memory is not None and algorithm.beta:
             remembered = state.memory["mean"] * clients
             direction += algorithm.beta * _divide(remembered, algorithm.memory.divisor(tally))
+        if state.guide is not None and algorithm.assistance is not None:
+            times, state.assistance = algorithm.assistance.share.of(
+                state.assistance, tally, state.round, None
+            )
+            direction += times * state.guide
         step, state.transform = algorithm.transform.apply(direction, state.x, state.transform)
         state.x = state.x + step
         state.total = torch.zeros_like(state.x)
@@ -431,17 +446,35 @@ def _divide(total: Tensor, divisor: float) -> Tensor:
     return total / divisor if divisor else torch.zeros_like(total)
 
 
-def server_step(algorithm: Algorithm, state: ServerState, work: Work) -> ServerState:
-    """A server round: SGD on the server's data. No client has missed anything by it."""
-    if algorithm.assistance is None:
-        raise InputError(f"{algorithm.name} has no assistance, so it has no server rounds")
+def server_step(
+    algorithm: Algorithm, state: ServerState, work: Work, accuracy: float | None = None
+) -> ServerState:
+    """The server trains on its own data, where in the round its `assistance.when` says.
+
+    `accuracy` is that of the model on data held out. No client has missed anything by a round that
+    is the server's.
+    """
+    assistance = algorithm.assistance
+    if assistance is None:
+        raise InputError(f"{algorithm.name} has no assistance, so the server does not train")
+    number = server_round(algorithm, state)
     broadcast = Broadcast(
         x=state.x,
         round=state.client_round,
-        lr=algorithm.assistance.lr,
+        lr=assistance.local.rate(number),
         weights=np.ones(1),
         shares=np.ones(1),
         means={},
     )
-    update = _descend(sgd(), broadcast, work, {}).update
-    return replace(state, x=state.x + update[0], round=state.round + 1)
+    update = _descend(assistance.local.rule, broadcast, work, {}).update[0]
+    if assistance.when == "beside":
+        return replace(state, guide=update)
+    times, known = assistance.share.of(state.assistance, tally_of(state), number, accuracy)
+    closed = state.round + (assistance.when == "instead")
+    return replace(state, x=state.x + times * update, assistance=known, round=closed)
+
+
+def server_round(algorithm: Algorithm, state: ServerState) -> int:
+    """The round to which the next `server_step` belongs: after a client round it is that one."""
+    after = algorithm.assistance is not None and algorithm.assistance.when == "after"
+    return state.round - after

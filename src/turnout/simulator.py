@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from turnout import round as protocol
 from turnout.algorithm import Algorithm, Rows, State, Table, Zeros, in_memory
+from turnout.assistant import Assistant
 from turnout.card import card
 from turnout.clients import Clients
 from turnout.data.augment import Augmentation
@@ -23,7 +24,7 @@ from turnout.engine.threaded import Precision
 from turnout.errors import InputError, require
 from turnout.evaluate import ClientScores, Evaluator, Metrics
 from turnout.models import Model, initialise
-from turnout.parts.local import Tensors
+from turnout.parts.local import Local, Tensors
 from turnout.ranks import Ranks, found
 from turnout.room import require_room
 from turnout.round import ServerState
@@ -49,8 +50,8 @@ class Simulation:
     training: Training
     chosen: Choice
     """The engine, and why it is this one."""
-    server: Pool | None
-    """What the server trains on in rounds of its own."""
+    assistant: Assistant | None
+    """Trains at the server."""
     zeros: Zeros
     """Makes the tables that hold a vector for each client."""
     ranks: Ranks = Ranks()
@@ -87,7 +88,9 @@ class Simulation:
         if name != chosen.name:
             chosen = pick(name, training, precision=precision)
         zeros = ranks.zeros(tables.zeros)
-        return Simulation(algorithm, world, training, chosen, server, zeros, ranks)
+        work = chosen.engine.work
+        assistant = None if server is None else Assistant.of(algorithm, training, server, work)
+        return Simulation(algorithm, world, training, chosen, assistant, zeros, ranks)
 
     def evaluator(self, client_samples: int | None = None) -> Evaluator:
         training = self.training
@@ -104,30 +107,32 @@ def _outlook(algorithm: Algorithm, world: World, rounds: int) -> Outlook:
 
 def _server_data(algorithm: Algorithm, world: World) -> Pool | None:
     assistance = algorithm.assistance
-    if assistance is None or assistance.q == 1:
+    if assistance is None or not algorithm.assisted:
         return None
     if assistance.data == "everything":
         return world.train
     if world.server is None:
+        often = f" with q = {assistance.q:g}" if assistance.when == "instead" else ""
         raise InputError(
-            f"auxiliary data of the server is none; {algorithm.name} with q = {assistance.q:g} "
-            "must have some to train on"
+            f"auxiliary data of the server is none; {algorithm.name}{often} must have some to train on"
         )
     return world.server
 
 
 def _require_room(algorithm: Algorithm, world: World, server: Pool | None) -> None:
     """Refuse settings whose list of a round's samples is larger than this machine's memory."""
-    local, assistance = algorithm.local, algorithm.assistance
     held = int(np.diff(world.offsets).max())
+    _require_room_for(algorithm.local, held, "local.", "the batches of a round")
+    if server is not None and algorithm.assistance is not None:
+        what = "the batches of a round of the server"
+        _require_room_for(algorithm.assistance.local, len(server), "server_", what)
+
+
+def _require_room_for(local: Local, held: int, prefix: str, what: str) -> None:
     batch = min(local.batch_size or held, held)
     steps = local.steps or (local.epochs or 1) * -(-held // batch)
-    name = "local.epochs" if local.steps is None else "local.steps"
-    require_room(name, local.steps or local.epochs, "the batches of a round", steps, batch)
-    if server is not None and assistance is not None and assistance.steps is not None:
-        batch = min(assistance.batch_size or len(server), len(server))
-        what = "the batches of a round of the server"
-        require_room("server_steps", assistance.steps, what, assistance.steps, batch)
+    name = "epochs" if local.steps is None else "steps"
+    require_room(prefix + name, local.steps or local.epochs, what, steps, batch)
 
 
 @dataclass
@@ -228,10 +233,12 @@ def advance(simulation: Simulation, progress: Progress) -> Round:
         if by_clients:
             # An update that gets lost changes nothing here, so the simulator does not compute it.
             rows = attendance.delivered
+            _serve(simulation, progress, "beside")
             weights = _client_round(simulation, progress, rows)
+            _serve(simulation, progress, "after")
             happened = Round(number, "clients", attendance.cohort, rows, weights)
         else:
-            _server_round(simulation, progress)
+            _serve(simulation, progress, "instead")
             happened = Round(number, "server", nobody, nobody, np.zeros(0))
         what = protocol.unsound(progress.server)
     if what is not None:
@@ -274,13 +281,16 @@ def _stored(algorithm: Algorithm) -> bool:
     )
 
 
-def _server_round(simulation: Simulation, progress: Progress) -> None:
-    algorithm, server = simulation.algorithm, progress.server
-    assert algorithm.assistance is not None
-    assert simulation.server is not None  # `_server_data` has seen to it
-    task = simulation.training.server(algorithm.assistance, simulation.server, server.round)
-    server = protocol.server_step(algorithm, server, simulation.engine.work(task))
-    progress.server = replace(server, x=simulation.ranks.same(server.x))
+def _serve(simulation: Simulation, progress: Progress, when: str) -> None:
+    """The server trains, if this is where in the round it does."""
+    algorithm, ranks = simulation.algorithm, simulation.ranks
+    if simulation.assistant is None or algorithm.assistance is None:
+        return
+    if algorithm.assistance.when != when:
+        return
+    server = simulation.assistant.step(algorithm, progress.server)
+    guide = None if server.guide is None else ranks.same(server.guide)
+    progress.server = replace(server, x=ranks.same(server.x), guide=guide)
 
 
 @dataclass(frozen=True)

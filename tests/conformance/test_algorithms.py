@@ -111,7 +111,7 @@ def test_nobody_ever_comes(driver, engine, case) -> None:
     """Without clients only the server's own data can move the model."""
     run = models(driver, engine, case, classification(np.zeros_like(DELIVERED)))
     moved = bool((run[-1] != run[0]).any())
-    assert moved == (case.split(",")[0] in ("safari", "server_only", "centralised"))
+    assert moved == CASES[case].assisted
 
 
 @everywhere

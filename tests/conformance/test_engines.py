@@ -131,7 +131,7 @@ def test_weights_and_memories_go_to_their_owners(engine, algorithm) -> None:
 def test_gradients_on_the_servers_own_data(engine, model) -> None:
     task = training(model)
     x = task.layout.flatten(task.model.module)[None]
-    server = task.server(a.safari(server_steps=3, server_batch=4).assistance, task.pool, 7)
+    server = task.server(Local(steps=3, batch_size=4), task.pool, 7)
     work = choose_engine(engine, task).work(server)
     expected = choose_engine("reference", task).work(server)
     assert list(work.steps) == [3]

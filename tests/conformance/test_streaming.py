@@ -52,12 +52,15 @@ def work(rows: np.ndarray) -> Pull:
 def federate(case: str, blocks=lambda t, rows: [rows], shares=SHARES) -> ServerState:
     """The trace of the conformance suite; `blocks` cuts each round's clients into blocks."""
     algorithm = CASES[case]
+    when = algorithm.assistance.when if algorithm.assistance else None
     state = start(algorithm, torch.ones(DIM, dtype=torch.float64), CLIENTS, shares)
     kept = nothing_kept(algorithm, CLIENTS, state.x)
     for t, present in enumerate(DELIVERED):
         if not asks_clients(algorithm, 0, t):
             state = server_step(algorithm, state, Pull(CENTRES[:1], [2]))
             continue
+        if when == "beside":
+            state = server_step(algorithm, state, Pull(CENTRES[:1], [2]))
         rows = np.flatnonzero(present)
         rows = rows[np.argsort(-STEPS[rows], kind="stable")]  # those with the most steps first
         broadcast = announce(algorithm, state, rows)
@@ -82,6 +85,8 @@ def federate(case: str, blocks=lambda t, rows: [rows], shares=SHARES) -> ServerS
             if together is not None:
                 state = absorb(algorithm, state, block, together)
         state = close(algorithm, state)
+        if when == "after":
+            state = server_step(algorithm, state, Pull(CENTRES[:1], [2]), accuracy=0.25)
     return state
 
 

@@ -70,6 +70,14 @@ def test_a_wrapper_wraps_what_it_is_told_and_passes_local_settings_on() -> None:
     assert nested.assistance is not None
 
 
+def test_a_wrapper_that_fedavg_does_not_suit_has_another_inner_method() -> None:
+    built = only('{name = "stand_in", lr = 0.2}')
+    assert built.settings["inner"].name == "average_all"
+    assert built.local.lr == 0.2
+    with pytest.raises(InputError, match=r"algorithm.0 \(stand_in\): inner is fedavg, in which"):
+        only('{name = "stand_in", inner = "fedavg"}')
+
+
 def test_inner_settings_win_over_outer_ones() -> None:
     built = only('{name = "amplified", lr = 0.2, inner = {name = "fedavg", lr = 0.4}}')
     assert built.local.lr == 0.4

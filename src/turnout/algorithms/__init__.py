@@ -23,6 +23,7 @@ from turnout.algorithms.mifa import mifa
 from turnout.algorithms.recipe import RECIPES, recipe
 from turnout.algorithms.safari import safari, server_only
 from turnout.algorithms.scaffold import scaffold
+from turnout.algorithms.stand_in import stand_in
 from turnout.algorithms.wait_for_all import wait_full, wait_minibatch
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "safari",
     "scaffold",
     "server_only",
+    "stand_in",
     "wait_full",
     "wait_minibatch",
 ]

@@ -4,12 +4,11 @@
 Participation", ICML 2024.
 """
 
-from dataclasses import replace
-
 from turnout.algorithm import Algorithm, Assistance
 from turnout.algorithms.fedavg import fedavg
 from turnout.algorithms.recipe import recipe
 from turnout.errors import require
+from turnout.parts.assistance import assisted, server_sgd
 
 
 @recipe
@@ -26,7 +25,7 @@ def safari(
     with step size `assistance_lr` (η_s). Client rounds are those of `inner` (FedAvg unless given).
     """
     base = fedavg() if inner is None else inner
-    return replace(base, assistance=assistance(q, assistance_lr, server_steps, server_batch))
+    return assisted(base, assistance(q, assistance_lr, server_steps, server_batch))
 
 
 @recipe
@@ -40,10 +39,6 @@ def server_only(
 def assistance(
     q: float, lr: float, steps: int | None = 1, batch_size: int | None = 64
 ) -> Assistance:
-    """Checked settings of `Assistance`."""
+    """Server rounds in place of client rounds, from checked settings."""
     require(0 <= q <= 1, "q", q, "a probability in [0, 1]")
-    require(lr > 0, "assistance_lr", lr, "positive")
-    require(steps is None or steps >= 1, "server_steps", steps, "at least 1, or none for an epoch")
-    sized = batch_size is None or batch_size >= 1
-    require(sized, "server_batch", batch_size, "at least 1, or none for all")
-    return Assistance(q, lr, steps, batch_size)
+    return Assistance(server_sgd(lr, steps, batch_size), q=q)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from turnout import draws
-from turnout.algorithm import Algorithm, Assistance, Rows
+from turnout.algorithm import Algorithm, Rows
 from turnout.data.augment import Augmentation
 from turnout.data.pool import Pool
 from turnout.engine import batches
@@ -55,13 +55,12 @@ class Training:
         )
         return Task(self, self.pool, drawn, round, rows)
 
-    def server(self, assistance: Assistance, pool: Pool, round: int) -> "Task":
-        """The mini-batches of a server round, as a block of one."""
-        epochs = 1 if assistance.steps is None else None
+    def server(self, local: Local, pool: Pool, round: int) -> "Task":
+        """The mini-batches of the server's own training in a round, as a block of one."""
         size = np.array([len(pool)])
-        steps = batches.count_steps(size, assistance.steps, epochs, assistance.batch_size)
+        steps = batches.count_steps(size, local.steps, local.epochs, local.batch_size)
         drawn = batches.draw(
-            [(0, len(pool))], steps, assistance.batch_size, self.seed, round, [0], "server batches"
+            [(0, len(pool))], steps, local.batch_size, self.seed, round, [0], "server batches"
         )
         return Task(self, pool, drawn, round, np.zeros(1, dtype=np.int64), "server augment")
 

@@ -281,7 +281,8 @@ class AlgorithmSection(OpenSection):
     )
     inner: Annotated["AlgorithmSection | None", BeforeValidator(_named)] = Field(
         default=None,
-        description="the method that amplified or safari wraps, a name or a table; none: fedavg",
+        description="the method that amplified or safari wraps, a name or a table; none: fedavg, or "
+        "what the wrapper takes by itself",
     )
 
 

@@ -1,5 +1,6 @@
 """From the tables [[algorithm]] and [local] to algorithms with labels of their own."""
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -102,7 +103,7 @@ def _method(path: str, section: AlgorithmSection, common: LocalSection) -> Metho
     settings = override(common, rest, path)
     inner = None
     if "inner" in takes:
-        wrapped = section.inner or AlgorithmSection(name="fedavg")
+        wrapped = section.inner or AlgorithmSection(name=usual_inner(build))
         inner = _method(f"{path}.inner", wrapped, settings)
     return Method(path, section.name, build, given, local_rule(settings), inner)
 
@@ -117,6 +118,12 @@ def recipe(path: str, name: str) -> Build:
         )
     build: Build = found
     return build
+
+
+def usual_inner(build: Build) -> str:
+    """The method that `build` goes around where nothing else is said."""
+    default = inspect.signature(build).parameters["inner"].default
+    return default.name if isinstance(default, Algorithm) else "fedavg"
 
 
 def override(common: LocalSection, changes: Mapping[str, Any], path: str) -> LocalSection:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from turnout.algorithm import Algorithm
 from turnout.data.pool import Pool
 from turnout.errors import InputError, require
-from turnout.flower.assistance import Assistant
+from turnout.flower.assistance import assistant_of
 from turnout.flower.clock import Clock
 from turnout.flower.exchange import Exchange, Letter
 from turnout.flower.federation import Federation
@@ -123,6 +123,7 @@ class Strategy(FlowerStrategy):
         happened = Happened(federation.round, "clients" if federation.by_clients() else "server")
         letters: list[Letter] = []
         if happened.by == "clients":
+            self._serve(federation, "beside")
             nodes = line.choose(happened, attendance, opened)
             config = ConfigRecord({**config, "server-round": server_round})
             letters = line.orders(nodes, attendance, config, opened)
@@ -251,7 +252,7 @@ class Strategy(FlowerStrategy):
         if saved is not None:
             fit(saved, progress, roster, algorithm.name, self.seed)
             progress, self._before = saved.progress, saved.metrics
-        self._assistant = Assistant.of(algorithm, self.model, self.server_data, self.seed, x.dtype)
+        self._assistant = assistant_of(algorithm, self.model, self.server_data, self.seed, x.dtype)
         federation = Federation(
             algorithm,
             self.seed,
@@ -273,11 +274,9 @@ class Strategy(FlowerStrategy):
         self._round, federation = None, self._line.federation
         if happened.by == "clients":
             federation.end(happened)
+            self._serve(federation, "after")
         else:
-            assert self._assistant is not None
-            federation.progress.server = self._assistant.step(
-                self.algorithm, federation.progress.server
-            )
+            self._serve(federation, "instead")
         federation.require_finite()
         self._line.drop_stale(federation.round)
         metrics = happened.metrics()
@@ -287,6 +286,12 @@ class Strategy(FlowerStrategy):
         if self.store is not None:
             self.store.save(federation, happened.entries.values(), metrics)
         return federation.arrays, metrics
+
+    def _serve(self, federation: Federation, when: str) -> None:
+        """The server trains, if this is where in the round it does."""
+        assistance, progress = self.algorithm.assistance, federation.progress
+        if self._assistant is not None and assistance is not None and assistance.when == when:
+            progress.server = self._assistant.step(self.algorithm, progress.server)
 
 
 def _keep(into: dict[int, MetricRecord], number: int, metrics: MetricRecord | None) -> None:

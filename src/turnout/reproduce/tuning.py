@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from turnout.errors import InputError
-from turnout.experiments.methods import recipe
+from turnout.experiments.methods import recipe, usual_inner
 from turnout.experiments.options import accepted, options
 from turnout.experiments.read import Table, change
 from turnout.reproduce.grid import Cell, Labels, axes, cell_of
@@ -91,7 +91,7 @@ def _size(entry: Table, sizes: Sizes) -> None:
             return
         if "inner" not in takes:
             raise InputError(f"{entry['name']} has no server_lr, and no method inside that has one")
-        place = place.setdefault("inner", {"name": "fedavg"})
+        place = place.setdefault("inner", {"name": usual_inner(build)})
 
 
 def _try(
