@@ -199,11 +199,12 @@ class Algorithm:
     """The arguments of the recipe, for tables and run directories."""
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{k}={v!r}" for k, v in self.settings.items())
+        inside = ", ".join(f"{k}={_written(v)}" for k, v in self.settings.items())
         return f"{self.name}({inside})"
 
     def _repr_html_(self) -> str:
-        said = {key: str(value) for key, value in self.settings.items()}
+        tables = {key: _written(v) for key, v in self.settings.items() if isinstance(v, np.ndarray)}
+        said = {key: tables.get(key, str(value)) for key, value in self.settings.items()}
         said["memory of past updates"] = "none" if self.memory is None else f"β = {self.beta:g}"
         if self.assistance is not None:
             said["the server trains"] = self.assistance.said
@@ -220,3 +221,10 @@ class Algorithm:
     def sums_only(self) -> bool:
         """Does the server need nothing but sums over clients (so secure aggregation applies)?"""
         return self.gate is None and (self.memory is None or self.memory.recall is None)
+
+
+def _written(value: Any) -> str:
+    """A setting in one line: of a table only how large it is."""
+    if isinstance(value, np.ndarray) and value.size > 12:
+        return f"<{' × '.join(map(str, value.shape))} numbers>"
+    return repr(value)

@@ -1,6 +1,7 @@
 """What the conformance suite runs: algorithms × engines × drivers. Each is one line to add."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +23,8 @@ LOCAL = Local(
 _a = algorithms
 _P = (0.9, 0.6, 0.5, 0.1, 0.1, 0.4)
 _GROUPS = (0, 0, 1, 2, 1, 0)
+_LABELS = [[3, 0, 0], [1, 4, 0], [0, 0, 8], [2, 1, 1], [0, 6, 0], [1, 1, 0]]
+_FEDDU: dict[str, Any] = {"labels": _LABELS, "server_labels": [1, 1, 3], "held_out": 0.6}
 
 CASES: dict[str, Algorithm] = {
     "fedavg": _a.fedavg(local=LOCAL),
@@ -48,6 +51,9 @@ CASES: dict[str, Algorithm] = {
     "stand_in, unseen, fedau": _a.stand_in("unseen", _a.fedau(cutoff=3, local=LOCAL)),
     "stand_in, unseen, fedkeep": _a.stand_in("unseen", _a.fedkeep(cutoff=3, local=LOCAL)),
     "amplified, stand_in": _a.amplified(3, 1.5, _a.stand_in(inner=_a.average_all(local=LOCAL))),
+    "feddu": _a.feddu(**_FEDDU, server_batch=2, inner=_a.fedavg(local=LOCAL)),
+    "feddu, fedau": _a.feddu(**_FEDDU, server_steps=2, inner=_a.fedau(cutoff=3, local=LOCAL)),
+    "feddu, fedkeep": _a.feddu(**_FEDDU, decay=0.9, inner=_a.fedkeep(cutoff=3, local=LOCAL)),
     "server_only": _a.server_only(server_steps=2, server_batch=3),
     "centralised": _a.centralised(steps=3, batch_size=4),
     "fedvarp": _a.fedvarp(local=LOCAL),

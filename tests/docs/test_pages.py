@@ -10,7 +10,7 @@ import turnout
 from turnout.algorithms import RECIPES
 from turnout.data import DATASETS
 from turnout.engine import ENGINES
-from turnout.experiments.methods import algorithm, methods
+from turnout.experiments.methods import Known, algorithm, methods
 from turnout.experiments.read import configure, parse
 from turnout.models import MODELS
 from turnout.participation import PROCESSES
@@ -76,4 +76,4 @@ def test_experiment_files_on_pages_are_valid(text: str, tmp_path: Path, monkeypa
     (package / "methods.py").write_text("from turnout.algorithms import average_all as counted\n")
     monkeypatch.syspath_prepend(tmp_path)
     read_methods = methods(configure(parse(text)))
-    assert [algorithm(method, None).name for method in read_methods.values()]
+    assert [algorithm(method, Known()).name for method in read_methods.values()]

@@ -11,11 +11,13 @@ from turnout.algorithm import Algorithm
 from turnout.algorithms import fedau
 from turnout.errors import InputError
 from turnout.experiments.config import Config
-from turnout.experiments.methods import algorithm, methods
+from turnout.experiments.methods import Known, algorithm, methods
 from turnout.experiments.read import configure, parse
+from turnout.experiments.world import Settings
 from turnout.parts.local import Halve, Piecewise
 
 RATES = np.array([0.5, 0.25, 0.0])
+LABELS = np.array([[3.0, 0.0], [0.0, 1.0], [2.0, 2.0]])
 
 
 def with_algorithms(text: str, *changes: str) -> Config:
@@ -26,7 +28,7 @@ def with_algorithms(text: str, *changes: str) -> Config:
 def only(text: str, *changes: str) -> Algorithm:
     """The one algorithm of an experiment."""
     (method,) = methods(with_algorithms(text, *changes)).values()
-    return algorithm(method, RATES)
+    return algorithm(method, Known(RATES, LABELS, np.ones(2)))
 
 
 def test_options_reach_the_recipe() -> None:
@@ -98,7 +100,30 @@ def test_known_takes_given_probabilities() -> None:
 def test_known_without_rates_asks_for_p() -> None:
     (method,) = list(methods(small("algorithm.0.name=known")).values())[:1]
     with pytest.raises(InputError, match=r"algorithm.0 \(known\) needs p"):
-        algorithm(method, None)
+        algorithm(method, Known())
+
+
+def test_feddu_gets_the_classes_of_the_data() -> None:
+    built = only('{name = "feddu"}')
+    assert built.settings["labels"] is LABELS
+    assert repr(built).startswith("feddu(labels=array([[3., 0.]")
+    given = only('{name = "feddu", labels = [[1, 2]], server_labels = [1, 1]}')
+    assert given.settings["labels"] == [[1, 2]]
+    (method,) = list(methods(small("algorithm.0.name=feddu")).values())[:1]
+    with pytest.raises(InputError, match=r"algorithm.0 \(feddu\) needs labels, and the samples"):
+        algorithm(method, Known())
+    with pytest.raises(InputError, match="needs server_labels, and the server has no samples"):
+        algorithm(method, Known(labels=LABELS))
+
+
+def test_what_a_world_knows() -> None:
+    world = Settings(small()).of(0).world
+    known = Known.of(world)
+    assert known.labels is not None
+    assert known.labels.sum(1).tolist() == np.diff(world.offsets).tolist()
+    assert (known.labels[3] > 0).sum() <= 2  # shards of two classes
+    assert known.server_labels is not None
+    assert known.server_labels.sum() == 40
 
 
 def test_a_recipe_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from turnout.algorithms.centralised import centralised
 from turnout.algorithms.fedau import fedau
 from turnout.algorithms.fedavg import average_all, fedavg
 from turnout.algorithms.fedawe import fedawe
+from turnout.algorithms.feddu import feddu
 from turnout.algorithms.fedkeep import fedkeep
 from turnout.algorithms.fedprox import fedprox
 from turnout.algorithms.fedstale import fedstale
@@ -37,6 +38,7 @@ __all__ = [
     "fedavg",
     "fedavgm",
     "fedawe",
+    "feddu",
     "fedkeep",
     "fedprox",
     "fedstale",

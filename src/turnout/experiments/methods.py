@@ -16,8 +16,10 @@ from turnout.experiments.locate import locate
 from turnout.experiments.options import Option, accepted, check, options, unknown
 from turnout.experiments.read import validated
 from turnout.parts.local import Halve, Local, Piecewise, Schedule, proximal, sgd
+from turnout.world import World
 
 Build = Callable[..., Algorithm]
+Floats = NDArray[np.float64]
 SUPPLIED = ("local", "inner")
 """Parameters of a recipe that come from other tables than its own."""
 
@@ -43,18 +45,51 @@ def methods(config: Config) -> dict[str, Method]:
     return dict(zip(names, read, strict=True))
 
 
-def algorithm(method: Method, rates: NDArray[np.float64] | None) -> Algorithm:
-    """The algorithm, for a world with these participation rates (None: unknown)."""
+class Known(NamedTuple):
+    """What a world can add to the options of a method."""
+
+    rates: Floats | None = None
+    """Participation rates; None: unknown."""
+    labels: Floats | None = None
+    """[N, classes]: samples of each class at each client."""
+    server_labels: Floats | None = None
+    """[classes], likewise at the server."""
+
+    @staticmethod
+    def of(world: World) -> "Known":
+        classes = world.train.classes
+        if classes is None:
+            return Known(world.participation.rates)
+        owner = np.repeat(np.arange(world.clients), np.diff(world.offsets))
+        places = owner * classes + world.train.targets.numpy()
+        counts = np.bincount(places, minlength=world.clients * classes).astype(np.float64)
+        server = world.server
+        own = None if server is None else np.bincount(server.targets.numpy(), minlength=classes)
+        return Known(
+            world.participation.rates,
+            counts.reshape(world.clients, classes),
+            None if own is None else own.astype(np.float64),
+        )
+
+
+def algorithm(method: Method, known: Known) -> Algorithm:
+    """The algorithm, for a world of which this is known."""
     given = dict(method.given)
     parameters = accepted(method.build)
+    rates = known.rates
     if "p" in parameters and "p" not in given:
         given["p"] = _known_rates(method, rates)
     elif isinstance(given.get("p"), float) and rates is not None:
         given["p"] = np.full(len(rates), given["p"])
+    for name, what in _CLASSES.items():
+        if name in parameters and name not in given:
+            given[name] = getattr(known, name)
+            if given[name] is None:
+                raise InputError(f"{method.path} ({method.name}) needs {name}, and {what}")
     if "local" in parameters:
         given["local"] = method.local
     if method.wraps is not None:
-        given["inner"] = algorithm(method.wraps, rates)
+        given["inner"] = algorithm(method.wraps, known)
     try:
         built = method.build(**given)
     except InputError as error:
@@ -67,7 +102,14 @@ def algorithm(method: Method, rates: NDArray[np.float64] | None) -> Algorithm:
     return built
 
 
-def _known_rates(method: Method, rates: NDArray[np.float64] | None) -> NDArray[np.float64]:
+_CLASSES = {
+    "labels": "the samples of this world have no classes; it must be one with classes",
+    "server_labels": "the server has no samples with classes; give it some with data.auxiliary",
+}
+"""What a world is asked for, and what is said where it has none."""
+
+
+def _known_rates(method: Method, rates: Floats | None) -> Floats:
     """p_n of those that come.
 
     For those that never do, 1/p does not exist, and is never asked for: any number serves. The
@@ -92,12 +134,14 @@ def _method(path: str, section: AlgorithmSection, common: LocalSection) -> Metho
             local = list(LocalSection.model_fields) if trains else []
             role = f"an option of {section.name!r}" + (" or a setting of [local]" if trains else "")
             raise unknown(f"{path}.{key}", key, [*known, *local], role)
-    if "p" in known:
-        # One probability for all may be written as a number; without p, the world's rates serve.
-        known = {**known, "p": Option("p", float | list[float] | None, None)}
+    # What is left out here, the world knows; one probability for all may be written as a number.
+    for name, kind in {"p": float | list[float], **dict.fromkeys(_CLASSES, list[Any])}.items():
+        if name in known:
+            known = {**known, name: Option(name, kind | None, None)}
     given = check(path, f"method {section.name!r}", own, known)
-    if given.get("p", 0) is None:
-        del given["p"]
+    for name in ("p", *_CLASSES):
+        if given.get(name, 0) is None:
+            del given[name]
     if section.inner is not None and "inner" not in takes:
         raise unknown(f"{path}.inner", "inner", known, f"an option of {section.name!r}")
     settings = override(common, rest, path)

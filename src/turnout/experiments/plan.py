@@ -6,7 +6,7 @@ from typing import Any
 from turnout.experiments.cells import Cell, Place
 from turnout.experiments.config import Config
 from turnout.experiments.directory import cell_folders
-from turnout.experiments.methods import algorithm, methods
+from turnout.experiments.methods import Known, algorithm, methods
 from turnout.experiments.world import Settings
 
 
@@ -37,9 +37,9 @@ class Cells:
         if self._newest is None or self._newest[0] != seed:
             self._newest = None  # There may be no room for two worlds.
             setting = self._settings.of(seed)
-            rates = setting.world.participation.rates
+            known = Known.of(setting.world)
             built = [
-                Cell(label, algorithm(method, rates), seed, setting, self._folder(label, seed))
+                Cell(label, algorithm(method, known), seed, setting, self._folder(label, seed))
                 for label, method in self.methods.items()
             ]
             self._newest = seed, built

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from turnout import round as protocol
 from turnout.errors import InputError
 from turnout.experiments.frames import Floats, legend, log_ticks, thinned, title
-from turnout.experiments.methods import algorithm, methods
+from turnout.experiments.methods import Known, algorithm, methods
 from turnout.experiments.results import Result, Results
 from turnout.experiments.style import figure, look, series
 
@@ -148,7 +148,7 @@ def _replayed(results: Results, label: str) -> Replayed | None:
     if not came.any():
         return None
     try:
-        method = algorithm(methods(results.config)[label], known)
+        method = algorithm(methods(results.config)[label], Known(known))
     except (InputError, KeyError):  # a recipe of the user's own that is not here
         return None
     if method.gate is not None:

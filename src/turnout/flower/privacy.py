@@ -77,6 +77,11 @@ def require_private(algorithm: Algorithm) -> None:
             "for which the noise of one round does not account; use a method without memory and "
             "control variates, such as fedau"
         )
+    if algorithm.assistance is not None and algorithm.assistance.share.reads is not None:
+        raise InputError(
+            f"{algorithm.name} is told {algorithm.assistance.share.reads}, which no noise covers; use "
+            "a method that goes by updates alone, such as fedau or stand_in"
+        )
     if algorithm.gate is not None:
         raise InputError(
             f"{algorithm.name} holds updates back until a window is over, for which the noise of "

@@ -19,7 +19,7 @@ from turnout.experiments.config import Config, DataSection
 from turnout.experiments.directory import versions
 from turnout.experiments.files import json_line, write
 from turnout.experiments.interrupt import Asked, Interrupted
-from turnout.experiments.methods import algorithm, methods
+from turnout.experiments.methods import Known, algorithm, methods
 from turnout.experiments.pace import Pace
 from turnout.experiments.world import PROBLEMS, Given, given_data, setting
 from turnout.reproduce.grid import Cell, content
@@ -74,7 +74,7 @@ def simulation_of(config: Config, folder: Path | None = None) -> Simulation:
     (seed,) = config.run.seeds
     world, model, augment = setting(config, seed, _given(config)[0])
     (method,) = methods(config).values()
-    built = algorithm(method, world.participation.rates)
+    built = algorithm(method, Known.of(world))
     run, kind = config.run, DTYPES[config.run.dtype]
     held = tables(run, folder)
     return Simulation.of(built, world, model, seed, run.engine, kind, augment, tables=held)
