@@ -191,7 +191,7 @@ def test_close_moves_the_model_and_clears_the_round() -> None:
     state = start(algorithm, ONE, 3)
     state = absorb(algorithm, state, rows(0), uploaded(-4.0))
     state = absorb(algorithm, state, rows(2), uploaded(-2.0))
-    assert tally_of(state) == (3, 2, 2)
+    assert tally_of(state) == (3, 2, 2, 0)
     assert scale(algorithm, state) == 1.5
     before = state.x
     state = close(algorithm, state)

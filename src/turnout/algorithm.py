@@ -7,7 +7,8 @@ S the clients whose updates were delivered,
 
 and x moves by what the server transform makes of that direction. The parts are: a weight rule
 (ω and its divisor D_a), a memory (h and its divisor D_h) with β, a gate (when collected updates
-move the model), a server transform, local training, and assistance (training on server data).
+move the model), a judge (of single updates), a server transform, local training, and assistance
+(training on server data).
 Named algorithms are recipes over these parts; see `turnout.algorithms`. `turnout.round` holds the
 arithmetic.
 """
@@ -36,6 +37,8 @@ class Tally(NamedTuple):
     """Updates in the round (or in the window that a gate has held open)."""
     seen: int
     """Clients that have delivered at least once, this round included."""
+    trust: float = 0.0
+    """Σ of what the judge, if there is one, has made each of them count for."""
 
 
 Divisor = Callable[[Tally], float]
@@ -52,6 +55,10 @@ def per_client(tally: Tally) -> float:
 
 def per_seen(tally: Tally) -> float:
     return tally.seen
+
+
+def per_trust(tally: Tally) -> float:
+    return tally.trust
 
 
 def once_all_seen(tally: Tally) -> float:
@@ -130,6 +137,10 @@ class Gate(NamedTuple):
     ready: Callable[[NDArray[np.bool_]], bool]
 
 
+Judge = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""(updates [C, d], the server's own Δ_0 [d]) → (updates as they may count, what for [C])"""
+
+
 class ServerTransform(NamedTuple):
     """What the server makes of a direction before it moves the model."""
 
@@ -193,6 +204,7 @@ class Algorithm:
     beta: float = 0.0
     gate: Gate | None = None
     assistance: Assistance | None = None
+    judge: Judge | None = None
     own_start: bool = False
     """Does a client go on from the model that the round left in which it last delivered?"""
     settings: dict[str, Any] = field(default_factory=dict)
@@ -220,7 +232,8 @@ class Algorithm:
     @property
     def sums_only(self) -> bool:
         """Does the server need nothing but sums over clients (so secure aggregation applies)?"""
-        return self.gate is None and (self.memory is None or self.memory.recall is None)
+        blind = self.gate is None and self.judge is None
+        return blind and (self.memory is None or self.memory.recall is None)
 
 
 def _written(value: Any) -> str:

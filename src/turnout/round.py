@@ -122,6 +122,8 @@ class ServerState:
     """What the share of the server's own update goes by."""
     guide: Tensor | None = None
     """Where the server trains beside clients: its own update Δ_0 in the open round."""
+    trust: Tensor | None = None
+    """[1], with a judge only: what the updates in `total` count for, together."""
 
 
 def start(
@@ -138,6 +140,7 @@ def start(
         right = f"one number for each of {clients} clients, none negative, with sum 1"
         good = shares.shape == (clients,) and bool((shares >= 0).all())
         require(good and abs(float(shares.sum()) - 1) < 1e-6, "shares", shares, right)
+    guided = assistance is not None and assistance.when == "beside"
     return ServerState(
         x=x.clone(),
         round=0,
@@ -155,7 +158,8 @@ def start(
         arrived=np.zeros(clients, dtype=bool) if algorithm.own_start else None,
         changes={name: torch.zeros_like(x) for name in rule.shared},
         assistance=assistance.share.init(clients) if assistance else {},
-        guide=torch.zeros_like(x) if assistance and assistance.when == "beside" else None,
+        guide=torch.zeros_like(x) if guided else None,
+        trust=x.new_zeros(1) if algorithm.judge else None,
     )
 
 
@@ -256,7 +260,17 @@ def _scaled(values: NDArray[np.float64], block: Tensor) -> Tensor:
 
 def absorb(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) -> ServerState:
     """Take in the uploads of these clients. Delivery, not asking, is what counts as participation."""
-    return count(algorithm, add(algorithm, state, rows, upload), rows)
+    state = add(algorithm, state, rows, judged(algorithm, state, upload))
+    return count(algorithm, state, rows)
+
+
+def judged(algorithm: Algorithm, state: ServerState, upload: Upload) -> Upload:
+    """The uploads as they count, where the server judges each by its own update."""
+    if algorithm.judge is None or state.guide is None:
+        return upload
+    updates, trust = algorithm.judge(upload.update, state.guide)
+    weights = upload.weights * trust.double().cpu().numpy()
+    return upload._replace(update=trust[:, None] * updates, weights=weights)
 
 
 def add(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) -> ServerState:
@@ -270,6 +284,8 @@ def add(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) ->
     if state.contributed is not None:
         fresh = ~state.contributed[rows]
         rows, upload = rows[fresh], _select(upload, fresh)
+    if state.trust is not None:
+        state.trust += float(upload.weights.sum())
     if state.starts is not None:
         # What counts is where the client got to, x_i + ω_i·Δ_i, seen from x.
         state.total += (state.starts[torch.from_numpy(rows)] - state.x).sum(0)
@@ -301,15 +317,16 @@ def sums(algorithm: Algorithm, state: ServerState) -> list[Tensor]:
     Not all need be zero when a round begins: a gate and a rule's window hold some for longer.
     """
     memory = algorithm.memory
+    always = [state.total, *state.changes.values()] + ([] if state.trust is None else [state.trust])
     if memory is None:
-        return [state.total, *state.changes.values()]
+        return always
     if memory.sums is None:
         raise InputError(
             f"memory.sums of {algorithm.name} is None; it must name what `store` adds to, for a cohort "
             "that is trained in several places"
         )
     remembered = [state.memory[name] for name in memory.sums]
-    return [state.total, *state.changes.values(), *remembered]
+    return [*always, *remembered]
 
 
 def _note(algorithm: Algorithm, state: ServerState, rows: Rows) -> ServerState:
@@ -333,7 +350,8 @@ def _select(upload: Upload, which: NDArray[np.bool_]) -> Upload:
 
 def tally_of(state: ServerState) -> Tally:
     """What the server has counted in the open round."""
-    return Tally(len(state.seen), state.delivered, state.seen_count)
+    trust = 0.0 if state.trust is None else float(state.trust)
+    return Tally(len(state.seen), state.delivered, state.seen_count, trust)
 
 
 def scale(algorithm: Algorithm, state: ServerState) -> float:
@@ -392,6 +410,8 @@ def close(algorithm: Algorithm, state: ServerState) -> ServerState:
         state.x = state.x + step
         state.total = torch.zeros_like(state.x)
         state.delivered = 0
+        if state.trust is not None:
+            state.trust = torch.zeros_like(state.trust)
         if contributed is not None:
             contributed[:] = False
     if state.starts is not None and state.arrived is not None:

@@ -261,16 +261,23 @@ def _client_round(simulation: Simulation, progress: Progress, rows: Rows) -> NDA
     if ranks.count > 1:
         places = ranks.part(rows, _stored(algorithm))
         part, mine = broadcast.part(places), rows[places]
-    with ranks.summing(lambda: protocol.sums(algorithm, server)):
+    found = torch.zeros(0 if algorithm.judge is None else len(rows), dtype=server.x.dtype)
+    with ranks.summing(lambda: [*protocol.sums(algorithm, server), found]):
         for block in simulation.engine.train(algorithm, part, mine, recall) if len(mine) else ():
-            server = protocol.add(algorithm, server, block.rows, block.upload)
+            upload = protocol.judged(algorithm, server, block.upload)
+            server = protocol.add(algorithm, server, block.rows, upload)
+            if len(found):
+                found[np.searchsorted(rows, block.rows)] = torch.from_numpy(upload.weights).to(
+                    found
+                )
             for name, held in progress.kept.items():
                 held[torch.from_numpy(block.rows)] = block.kept[name]
     server = protocol.count(algorithm, server, rows)
     progress.delivered[rows] += 1
-    progress.influence[rows] += broadcast.weights * protocol.scale(algorithm, server)
+    weights = found.double().numpy() if len(found) else broadcast.weights
+    progress.influence[rows] += weights * protocol.scale(algorithm, server)
     progress.server = protocol.close(algorithm, server)
-    return broadcast.weights
+    return weights
 
 
 def _stored(algorithm: Algorithm) -> bool:

@@ -54,6 +54,8 @@ CASES: dict[str, Algorithm] = {
     "feddu": _a.feddu(**_FEDDU, server_batch=2, inner=_a.fedavg(local=LOCAL)),
     "feddu, fedau": _a.feddu(**_FEDDU, server_steps=2, inner=_a.fedau(cutoff=3, local=LOCAL)),
     "feddu, fedkeep": _a.feddu(**_FEDDU, decay=0.9, inner=_a.fedkeep(cutoff=3, local=LOCAL)),
+    "fltrust": _a.fltrust(local=LOCAL),
+    "amplified, fltrust": _a.amplified(3, 1.5, _a.fltrust(server_lr=0.8, local=LOCAL)),
     "server_only": _a.server_only(server_steps=2, server_batch=3),
     "centralised": _a.centralised(steps=3, batch_size=4),
     "fedvarp": _a.fedvarp(local=LOCAL),

@@ -11,7 +11,16 @@ from tests.conformance.cases import classification, logistic
 from tests.flower.federations import FakeTime, initial, names, nodes, own_data, trajectory
 
 from turnout import InputError
-from turnout.algorithms import average_all, fedau, feddu, fedvarp, mifa, scaffold, wait_full
+from turnout.algorithms import (
+    average_all,
+    fedau,
+    feddu,
+    fedvarp,
+    fltrust,
+    mifa,
+    scaffold,
+    wait_full,
+)
 from turnout.flower import (
     InProcessGrid,
     Privacy,
@@ -137,6 +146,7 @@ def test_who_never_delivered_has_lost_nothing():
         (fedvarp(), "fedvarp remembers"),
         (scaffold(), "scaffold remembers"),
         (wait_full(), "wait_full holds updates back"),
+        (fltrust(), "fltrust judges and rescales every update"),
         (feddu([[1, 2]], [1, 1]), "feddu is told how many samples of each class every client has"),
     ],
 )

@@ -18,6 +18,7 @@ from turnout.algorithms.fedkeep import fedkeep
 from turnout.algorithms.fedprox import fedprox
 from turnout.algorithms.fedstale import fedstale
 from turnout.algorithms.fedvarp import fedvarp
+from turnout.algorithms.fltrust import fltrust
 from turnout.algorithms.focus import focus
 from turnout.algorithms.known import known
 from turnout.algorithms.mifa import mifa
@@ -44,6 +45,7 @@ __all__ = [
     "fedstale",
     "fedvarp",
     "fedyogi",
+    "fltrust",
     "focus",
     "known",
     "mifa",

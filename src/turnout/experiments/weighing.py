@@ -135,7 +135,7 @@ def weights_over_rounds(results: Results) -> Figure | None:
 def _replayed(results: Results, label: str) -> Replayed | None:
     """Weights follow from who took part alone, so the log tells them.
 
-    None where they are not the whole story (memory, a gate), or where there is nothing to replay.
+    None where they are not the whole story (memory, a gate, a judge), or where there is nothing to replay.
     """
     cell = results.of(label)[0]
     log = cell.log()
@@ -151,7 +151,7 @@ def _replayed(results: Results, label: str) -> Replayed | None:
         method = algorithm(methods(results.config)[label], Known(known))
     except (InputError, KeyError):  # a recipe of the user's own that is not here
         return None
-    if method.gate is not None:
+    if method.gate is not None or method.judge is not None:
         return None
     asks = np.array([protocol.asks_clients(method, cell.seed, t) for t in range(log.rounds)])
     seen = np.flatnonzero(came)

@@ -82,6 +82,11 @@ def require_private(algorithm: Algorithm) -> None:
             f"{algorithm.name} is told {algorithm.assistance.share.reads}, which no noise covers; use "
             "a method that goes by updates alone, such as fedau or stand_in"
         )
+    if algorithm.judge is not None:
+        raise InputError(
+            f"{algorithm.name} judges and rescales every update, so that the noise is not of the size "
+            "that the declared bound asks for; use a method without a judge, such as fedau"
+        )
     if algorithm.gate is not None:
         raise InputError(
             f"{algorithm.name} holds updates back until a window is over, for which the noise of "

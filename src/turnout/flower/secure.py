@@ -63,6 +63,11 @@ def require_sums(algorithm: Algorithm) -> None:
             f"{algorithm.name} counts each client once a window, so it must be able to leave out "
             "single updates; secure aggregation shows it only the sum of all of them"
         )
+    if algorithm.judge is not None:
+        raise InputError(
+            f"{algorithm.name} judges every update by the server's own, so it must see each of them; "
+            "secure aggregation shows it only their sum"
+        )
     if not algorithm.sums_only:
         raise InputError(
             f"{algorithm.name} keeps a table of clients' updates at the server, so it must see "
