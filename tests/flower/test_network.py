@@ -25,7 +25,9 @@ def check(
     assert (folder / "models.safetensors").exists(), log
     found = load_file(folder / "models.safetensors")
     for case in cases:
-        expected = torch.stack(in_process(CASES[case], task.world(clients), logistic(), 4))
+        expected = torch.stack(
+            in_process(task.case(case, clients), task.world(clients), logistic(), 4)
+        )
         rtol, atol = (0.0, 1e-4) if secure else (1e-9, 1e-11)  # quantised, or not
         torch.testing.assert_close(found[case], expected, rtol=rtol, atol=atol)
 

@@ -152,6 +152,25 @@ def test_methods_share_the_warm_up(tmp_path) -> None:
     assert [t.cell.point["method"] for t in told] == ["warm-up", "fedavg", "fedau"]
 
 
+def test_what_a_killed_process_left_half_written_is_swept_away(tmp_path) -> None:
+    found = of(WARM)[:1]
+    assert found[0].after is not None
+    drafts = [
+        tmp_path / f".writing-123-{name}"
+        for name in (
+            f"{found[0].key}.json",
+            f"{found[0].after.key}.json",
+            f"{found[0].after.key}.safetensors",
+        )
+    ]
+    others = tmp_path / ".writing-123-another.json"
+    for path in (*drafts, others):
+        path.write_text("{")
+    play_all(found, tmp_path)
+    assert others.exists()
+    assert not any(draft.exists() for draft in drafts)
+
+
 def test_a_diverging_cell_is_kept(tmp_path, monkeypatch) -> None:
     real = simulator.advance
 

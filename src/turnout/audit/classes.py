@@ -1,5 +1,6 @@
 """Which classes clients hold: counts from a file, matched to the clients of a log."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def read_classes(path: str | Path, history: History) -> tuple[ClassCounts, Histo
     Who has data exists, so clients that only this file knows join the history as never seen.
     """
     file = Path(path)
-    if not file.is_file():
+    if not os.path.isfile(file):  # false for a name too long, too
         raise InputError(f"{file} cannot be read: there is no such file")
     columns = read_columns(file)
     client = columns.find(CLIENT)

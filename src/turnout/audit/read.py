@@ -10,6 +10,7 @@ CSV or Parquet with the columns
 or a mask as .npy, FLASH's `state_traces.json`, or an availability trace of FedScale.
 """
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def read_history(
         require(0 < round_s < float("inf"), "round length", round_s, "a number of seconds above 0")
     if clients is not None:
         require(clients >= 1, "clients", clients, "at least 1")
-    if not file.is_file():
+    if not os.path.isfile(file):  # false for a name too long, too
         raise InputError(f"{file} cannot be read: there is no such file")
     if file.suffix == ".npy":
         history = from_mask(load(file).mask())

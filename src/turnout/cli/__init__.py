@@ -1,5 +1,6 @@
 """The command line. Nothing that takes time is imported before a command needs it."""
 
+import errno
 import os
 import re
 import sys
@@ -49,7 +50,9 @@ def status(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _complain(f"{where}{error.strerror or error}", FAILED)
+        # No name that is too long was made up here: it was given.
+        code = USER_ERROR if error.errno == errno.ENAMETOOLONG else FAILED
+        return _complain(f"{where}{error.strerror or error}", code)
 
 
 def _complain(sentence: str, code: int) -> int:

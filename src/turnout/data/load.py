@@ -101,17 +101,17 @@ def _place(name: str, source: Source, folder: str | Path | None) -> Path:
     if given:
         base = Path(given).expanduser()
         origin = "folder" if folder else "TURNOUT_DATA"
-        require(base.is_dir(), origin, str(base), "a folder that exists")
+        require(os.path.isdir(base), origin, str(base), "a folder that exists")
         repository = source.repository or name
         for candidate in (name, repository, repository.rpartition("/")[2]):
-            if (base / candidate).is_dir():
+            if os.path.isdir(base / candidate):
                 return base / candidate
         here = sorted(path.name for path in base.iterdir() if path.is_dir())
         if folder:
             raise InputError(
                 f"folder {base} has no data set {name!r}; it holds {', '.join(here) or 'none'}"
             )
-    if Path(name).expanduser().is_dir():
+    if os.path.isdir(Path(name).expanduser()):  # false, not an error, for a name too long
         return Path(name).expanduser()
     if source.repository is None:
         choose("data set", name, {*DATASETS, *here})

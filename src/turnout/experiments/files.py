@@ -10,6 +10,9 @@ from typing import Any, BinaryIO
 
 from turnout.errors import InputError
 
+DRAFTS = ".writing-*"
+"""What files are called until they are whole. A process that is killed may leave one behind."""
+
 
 def write(path: Path, content: str | bytes) -> None:
     """Put `content` in the file `path`, which never holds only a part of it."""

@@ -264,7 +264,7 @@ def beside_data(path: str) -> str:
     """A relative path that leads nowhere from here may lead somewhere from $TURNOUT_DATA."""
     base = os.environ.get("TURNOUT_DATA")
     there = Path(base or "", path).expanduser()
-    return str(there) if base and not Path(path).exists() and there.exists() else path
+    return str(there) if base and not os.path.exists(path) and os.path.exists(there) else path
 
 
 def absent_owners(

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from turnout.experiments.files import write
+from turnout.experiments.files import DRAFTS, write
 from turnout.experiments.interrupt import Asked
 from turnout.experiments.lock import locked
 from turnout.reproduce.grid import Cell
@@ -71,7 +71,10 @@ def obtain(
 
 def sweep(cells: Iterable[Cell], folder: Path) -> None:
     """Remove what was begun of cells that have a record now: a process may have died before it could."""
-    keys = {cell.key for cell in cells}
+    keys = {each.key for cell in cells for each in (cell, cell.after) if each is not None}
     for each in folder.glob("*.partial"):
         if each.name.removesuffix(".partial").partition("-")[0] in keys:
             shutil.rmtree(each, ignore_errors=True)
+    for draft in folder.glob(DRAFTS):
+        if draft.stem.rpartition("-")[2] in keys:
+            draft.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ import time
 
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
-from tests.conformance.cases import CASES, logistic
+from tests.conformance.cases import logistic
 from tests.flower.federations import own_data
 
 from probe import task
@@ -19,9 +19,10 @@ answer_greetings(app, stable_name)
 
 @app.train()
 def train(message: Message, context: Context) -> Message:
+    clients = int(context.run_config["clients"])
     if context.run_config["secure"]:  # whose messages are the protocol's, and name no case
-        case = CASES[str(context.run_config["cases"])]
-        data = own_data(task.world(int(context.run_config["clients"])))
+        case = task.case(str(context.run_config["cases"]), clients)
+        data = own_data(task.world(clients))
         return client_app(case, logistic(), data, secure=True)(message, context)
     config, client = message.content.config_records["config"], stable_name(context)
     faults = dict(f.split("=") for f in str(context.run_config["faults"]).split())
@@ -30,8 +31,8 @@ def train(message: Message, context: Context) -> Message:
         raise RuntimeError("no data today")
     if fault.startswith("sleeps"):
         time.sleep(float(fault.removeprefix("sleeps:")))
-    case = CASES[str(config["case"])]
-    world = task.world(int(context.run_config["clients"]))
+    case = task.case(str(config["case"]), clients)
+    world = task.world(clients)
     answer = client_app(case, logistic(), own_data(world))(message, context)
     if fault == "nan":
         vectors = tensors(answer.content.array_records["update"])

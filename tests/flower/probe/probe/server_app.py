@@ -6,7 +6,7 @@ import torch
 from flwr.app import ConfigRecord, Context
 from flwr.serverapp import Grid, ServerApp
 from safetensors.torch import save_file
-from tests.conformance.cases import CASES, logistic
+from tests.conformance.cases import logistic
 from tests.flower.federations import initial, names, server_data, trajectory
 
 from probe import task
@@ -22,7 +22,7 @@ def main(grid: Grid, context: Context) -> None:
     out, deadline = Path(str(context.run_config["out"])), float(context.run_config["deadline"])
     masked = bool(context.run_config["masked"])
     for name in str(context.run_config["cases"]).split("|"):
-        algorithm = CASES[name]
+        algorithm = task.case(name, clients)
         strategy = Strategy(
             algorithm,
             names(world),
