@@ -7,8 +7,8 @@ S the clients whose updates were delivered,
 
 and x moves by what the server transform makes of that direction. The parts are: a weight rule
 (ω and its divisor D_a), a memory (h and its divisor D_h) with β, a gate (when collected updates
-move the model), a judge (of single updates), a server transform, local training, and assistance
-(training on server data).
+move the model), a selection (whom to ask), a judge (of single updates), a server transform, local
+training, and assistance (training on server data).
 Named algorithms are recipes over these parts; see `turnout.algorithms`. `turnout.round` holds the
 arithmetic.
 """
@@ -137,6 +137,16 @@ class Gate(NamedTuple):
     ready: Callable[[NDArray[np.bool_]], bool]
 
 
+class Selection(NamedTuple):
+    """Whom to ask, of those who are there; by what it has seen, and never by true rates."""
+
+    init: Callable[[int], State]
+    choose: Callable[[State, int, Rows, NDArray[np.float64], np.random.Generator], Rows]
+    """(state, client round, who is there, N·q of these, draws) → who of them is asked, sorted"""
+    observe: Callable[[State, int, Rows, Rows], State]
+    """(state, client round, who was there, who was asked) → state"""
+
+
 Judge = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """(updates [C, d], the server's own Δ_0 [d]) → (updates as they may count, what for [C])"""
 
@@ -205,6 +215,7 @@ class Algorithm:
     gate: Gate | None = None
     assistance: Assistance | None = None
     judge: Judge | None = None
+    selection: Selection | None = None
     own_start: bool = False
     """Does a client go on from the model that the round left in which it last delivered?"""
     settings: dict[str, Any] = field(default_factory=dict)

@@ -3,6 +3,7 @@
     state = start(algorithm, x, clients)
     each round, if `asks_clients(algorithm, seed, round)`:
         state = server_step(algorithm, state, work)                      # if it trains "beside"
+        rows, state = select(algorithm, state, available, seed)          # whom to ask
         broadcast = announce(algorithm, state, rows)
         upload, kept = client_step(algorithm, broadcast, work, kept)     # at the clients
         state = absorb(algorithm, state, rows, upload)                   # any number of times
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from turnout import draws
-from turnout.algorithm import Algorithm, Rows, State, Tally, Zeros, in_memory
+from turnout.algorithm import Algorithm, Rows, Selection, State, Tally, Zeros, in_memory
 from turnout.errors import InputError, require
 from turnout.parts.local import Ended, LocalRule, Rate, Tensors, Told
 from turnout.parts.memory import begin
@@ -124,6 +125,8 @@ class ServerState:
     """Where the server trains beside clients: its own update Δ_0 in the open round."""
     trust: Tensor | None = None
     """[1], with a judge only: what the updates in `total` count for, together."""
+    selection: State = field(default_factory=dict)
+    """What the selection has seen."""
 
 
 def start(
@@ -160,6 +163,7 @@ def start(
         assistance=assistance.share.init(clients) if assistance else {},
         guide=torch.zeros_like(x) if guided else None,
         trust=x.new_zeros(1) if algorithm.judge else None,
+        selection=algorithm.selection.init(clients) if algorithm.selection else {},
     )
 
 
@@ -169,6 +173,33 @@ def asks_clients(algorithm: Algorithm, seed: int, round: int) -> bool:
     if q in (0.0, 1.0):
         return q == 1.0
     return bool(draws.generator(seed, "assistance", round).random() < q)
+
+
+def select(
+    algorithm: Algorithm, state: ServerState, available: Rows, seed: int
+) -> tuple[Rows, ServerState]:
+    """Who of these is asked in the coming client round: all, unless the algorithm selects."""
+    if algorithm.selection is None:
+        return available, state
+    cohort, known = chosen(
+        algorithm.selection, state.selection, state.client_round, available, state.shares, seed
+    )
+    return cohort, replace(state, selection=known)
+
+
+def chosen(
+    selection: Selection,
+    known: State,
+    round: int,
+    available: Rows,
+    shares: NDArray[np.float64] | None,
+    seed: int,
+) -> tuple[Rows, State]:
+    """Of `select` what needs nothing but who was there: logs are replayed by it."""
+    draw = draws.generator(seed, "selection", round)
+    counts = np.ones(len(available)) if shares is None else shares[available]
+    cohort = selection.choose(known, round, available, counts, draw)
+    return cohort, selection.observe(known, round, available, cohort)
 
 
 def announce(algorithm: Algorithm, state: ServerState, rows: Rows) -> Broadcast:

@@ -232,11 +232,15 @@ def advance(simulation: Simulation, progress: Progress) -> Round:
     with undisturbed(simulation.engine.workers if by_clients else 1):
         if by_clients:
             # An update that gets lost changes nothing here, so the simulator does not compute it.
-            rows = attendance.delivered
+            cohort, rows = attendance
+            if algorithm.selection is not None:
+                seed = simulation.training.seed
+                cohort, progress.server = protocol.select(algorithm, progress.server, cohort, seed)
+                rows = np.intersect1d(cohort, rows, assume_unique=True)
             _serve(simulation, progress, "beside")
             weights = _client_round(simulation, progress, rows)
             _serve(simulation, progress, "after")
-            happened = Round(number, "clients", attendance.cohort, rows, weights)
+            happened = Round(number, "clients", cohort, rows, weights)
         else:
             _serve(simulation, progress, "instead")
             happened = Round(number, "server", nobody, nobody, np.zeros(0))
@@ -349,7 +353,8 @@ def client_table(simulation: Simulation, progress: Progress, scores: ClientScore
     return Clients(
         {
             "samples": np.diff(world.offsets),
-            "rate": world.participation.rates,
+            # Of those who are there; how many of them a selection asks is nowhere known.
+            "rate": None if simulation.algorithm.selection else world.participation.rates,
             "delivered": progress.delivered.copy(),
             "effective_weight": progress.influence / played,
             "loss": scores.loss,

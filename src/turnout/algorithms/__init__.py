@@ -10,6 +10,7 @@ from turnout.algorithms.adaptive import fedadam, fedavgm, fedyogi
 from turnout.algorithms.amplified import amplified
 from turnout.algorithms.amplified_scaffold import amplified_scaffold
 from turnout.algorithms.centralised import centralised
+from turnout.algorithms.f3ast import f3ast
 from turnout.algorithms.fedau import fedau
 from turnout.algorithms.fedavg import average_all, fedavg
 from turnout.algorithms.fedawe import fedawe
@@ -34,6 +35,7 @@ __all__ = [
     "amplified_scaffold",
     "average_all",
     "centralised",
+    "f3ast",
     "fedadam",
     "fedau",
     "fedavg",

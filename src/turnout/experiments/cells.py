@@ -299,12 +299,19 @@ def participation_log(simulation: Simulation, rounds: int) -> Log:
     """
     world = simulation.world
     rounds = max(1, min(rounds, LOG_ENTRIES // world.clients))
-    who, when, arrived = [], [], []
+    who, when, arrived, asked = [], [], [], 0
+    selection, seed = simulation.algorithm.selection, simulation.training.seed
+    known = {} if selection is None else selection.init(world.clients)
+    shares = None if world.shares is None else world.shares * world.clients
     for t, came in enumerate(world.participation.rounds(rounds)):
-        if protocol.asks_clients(simulation.algorithm, simulation.training.seed, t):
-            who.append(came.cohort)
-            when.append(np.full(len(came.cohort), t))
-            arrived.append(np.isin(came.cohort, came.delivered, assume_unique=True))
+        if protocol.asks_clients(simulation.algorithm, seed, t):
+            cohort = came.cohort
+            if selection is not None:
+                cohort, known = protocol.chosen(selection, known, asked, cohort, shares, seed)
+            asked += 1
+            who.append(cohort)
+            when.append(np.full(len(cohort), t))
+            arrived.append(np.isin(cohort, came.delivered, assume_unique=True))
     none = np.zeros(0, dtype=np.int64)
     return Log(
         rounds,

@@ -84,7 +84,13 @@ class Federation:
         self.progress = grow(self.algorithm, self.progress, self.roster.size)
 
     def draw(self, rows: Rows, most: int | None) -> Rows:
-        """At most so many of these clients, as (seed, round) has it."""
+        """At most so many of these clients, as (seed, round) has it, or whom the algorithm selects."""
+        if self.algorithm.selection is not None:
+            progress = self.progress
+            rows, progress.server = protocol.select(
+                self.algorithm, progress.server, np.sort(rows), self.seed
+            )
+            return rows
         if most is None or len(rows) <= most:
             return rows
         generator = draws.generator(self.seed, "cohort", self.round)

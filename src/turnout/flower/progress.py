@@ -98,6 +98,9 @@ def grow(algorithm: Algorithm, progress: Progress, clients: int) -> Progress:
         old,
         weight=weight,
         memory=memory,
+        selection=begin_at(
+            _grown(old.selection, fresh.selection), slice(count, None), old.client_round
+        ),
         means={name: mean * (count / clients) for name, mean in old.means.items()},
         seen=_padded(old.seen, clients, False),
         contributed=None if old.contributed is None else _padded(old.contributed, clients, False),

@@ -82,6 +82,9 @@ class Strategy(FlowerStrategy):
         )
         right = "an algorithm, such as turnout.algorithms.fedau()"
         require(isinstance(algorithm, Algorithm), "algorithm", algorithm, right)
+        most = None if rules is None else rules.per_round
+        right = f"none: {algorithm.name} itself says how many are asked"
+        require(algorithm.selection is None or most is None, "per_round", most, right)
         roster = Roster.of(population)  # refused here rather than in a running federation
         if secure is not None:
             require_sums(algorithm)
