@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import blake2b
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -99,14 +100,17 @@ def load(
     folder: Path,
     warn: Callable[[str], None] = lambda sentence: None,
     made: Callable[[str], Zeros] = lambda name: in_memory,
+    until: int | None = None,
 ) -> Checkpoint | None:
     """The newest whole checkpoint below `folder`; None if there is none at all.
+
+    With `until`, of those after no more than so many rounds.
 
     A damaged one is reported to `warn` and passed over. If all are damaged this is a
     `CheckpointError`, and nothing is touched. `made` says, by its
     name, what makes a large table.
     """
-    found = _present(folder)
+    found = [path for path in _present(folder) if until is None or _rounds(path) <= until]
     for path in found:
         try:
             with _strange():
@@ -124,6 +128,18 @@ def load(
 def _present(folder: Path) -> list[Path]:
     """Checkpoints below `folder`, newest first."""
     return sorted(folder.glob("round-*"), reverse=True)
+
+
+def drop(folder: Path, after: int) -> None:
+    """Remove checkpoints after more than so many rounds, which are going to be played again."""
+    for path in _present(folder):
+        if _rounds(path) > after:
+            shutil.rmtree(path)
+
+
+def _rounds(path: Path) -> float:
+    number = path.name.removeprefix("round-")
+    return int(number) if number.isdecimal() else inf
 
 
 def size(state: Any) -> int:

@@ -241,8 +241,62 @@ def client_step(
 
     A client commits what it keeps only when its upload has been delivered.
     """
+    ended = _descend(algorithm.local.rule, broadcast, work, kept)
+    return _uploaded(algorithm, broadcast, ended, kept)
+
+
+class Part(NamedTuple):
+    """The clients of one federation in a block that several share."""
+
+    algorithm: Algorithm
+    broadcast: Broadcast
+    kept: Tensors
+    places: Tensor
+    """[C]: where in the block each of them is."""
+
+
+def client_steps(parts: Sequence[Part], work: Work) -> list[tuple[Upload, Tensors]]:
+    """`client_step` for clients of several federations in one block.
+
+    Step sizes may differ; local rules must be one and the same rule. What a federation itself has
+    to say (means, rounds, weights, memory) is dealt with part by part, before and after the steps.
+    """
+    rule, count = parts[0].algorithm.local.rule, len(work.steps)
+    steps = torch.tensor(work.steps)[:, None]
+    like = parts[0].broadcast.x
+    x, state = like.new_empty(count, like.shape[-1]), Tensors()
+    rates: list[Rate] = []
+    for part in parts:
+        sent = part.broadcast
+        own = sent.x.expand(len(part.places), -1).clone()
+        x[part.places], begun = rule.begin(own, part.kept, Told(sent.means, sent.round))
+        for name, value in begun.items():
+            whole = state.setdefault(name, value.new_empty(count, *value.shape[1:]))
+            whole[part.places] = value
+        rates.append(sent.lr)
+    lr = rates[0]
+    if any(isinstance(rate, Tensor) or rate != lr for rate in rates):
+        lr = x.new_empty(count, 1)
+        for part in parts:
+            lr[part.places] = torch.as_tensor(part.broadcast.lr, dtype=x.dtype)
+    x, state = _walk(rule, x, lr, state, work)
+    found = []
+    for part in parts:
+        ended = Ended(
+            x[part.places] - part.broadcast.x,
+            part.broadcast.lr,
+            steps[part.places].to(x),
+            {name: value[part.places] for name, value in state.items()},
+        )
+        found.append(_uploaded(part.algorithm, part.broadcast, ended, part.kept))
+    return found
+
+
+def _uploaded(
+    algorithm: Algorithm, broadcast: Broadcast, ended: Ended, kept: Tensors
+) -> tuple[Upload, Tensors]:
+    """What a block uploads and keeps when its local steps are over."""
     rule, memory = algorithm.local.rule, algorithm.memory
-    ended = _descend(rule, broadcast, work, kept)
     update, after = rule.end(ended, kept, Told(broadcast.means, broadcast.round))
     # The shares weigh what is averaged over clients, or its mean would belong to another objective.
     shares, weights = broadcast.shares, broadcast.weights
@@ -264,22 +318,32 @@ def _descend(rule: LocalRule, broadcast: Broadcast, work: Work, kept: Tensors) -
     origin = broadcast.x.expand(count, -1)
     own = origin.clone()
     x, state = rule.begin(own, kept, Told(broadcast.means, broadcast.round))
+    x, state = _walk(rule, x, broadcast.lr, state, work)
+    steps = torch.tensor([[s] for s in work.steps], dtype=x.dtype, device=x.device)
+    # In memory that is ours: x may be the client's, if that is where the rule began.
+    return Ended(torch.sub(x, origin, out=own), broadcast.lr, steps, state)
+
+
+def _walk(
+    rule: LocalRule, x: Tensor, rate: Rate, state: Tensors, work: Work
+) -> tuple[Tensor, Tensors]:
+    """All local steps; those that have finished stay where they are."""
+    count = live = len(work.steps)
     for step in range(work.steps[0]):
-        live = sum(steps > step for steps in work.steps)
+        while work.steps[live - 1] <= step:
+            live -= 1
         if live == count:
-            x, state = rule.step(work.gradient(x, step), x, broadcast.lr, state)
+            x, state = rule.step(work.gradient(x, step), x, rate, state)
             continue
-        rows = slice(0, live)  # Those that have finished stay where they are.
-        lr = broadcast.lr[rows] if isinstance(broadcast.lr, Tensor) else broadcast.lr
+        rows = slice(0, live)
+        lr = rate[rows] if isinstance(rate, Tensor) else rate
         part = x[rows]
         x[rows], fresh = rule.step(
             work.gradient(part, step), part, lr, {name: held[rows] for name, held in state.items()}
         )
         for name, value in fresh.items():
             state[name][rows] = value
-    steps = torch.tensor([[s] for s in work.steps], dtype=x.dtype, device=x.device)
-    # In memory that is ours: x may be the client's, if that is where the rule began.
-    return Ended(torch.sub(x, origin, out=own), broadcast.lr, steps, state)
+    return x, state
 
 
 def _scaled(values: NDArray[np.float64], block: Tensor) -> Tensor:

@@ -1,10 +1,11 @@
 """Driver 1: a federation in this process."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from turnout.clients import Clients
 from turnout.data.augment import Augmentation
 from turnout.data.pool import Pool
 from turnout.engine import Choice, Engine, Outlook, Training, pick
+from turnout.engine.contract import Block
 from turnout.engine.crew import undisturbed
 from turnout.engine.threaded import Precision
 from turnout.errors import InputError, require
@@ -27,7 +29,7 @@ from turnout.models import Model, initialise
 from turnout.parts.local import Local, Tensors
 from turnout.ranks import Ranks, found
 from turnout.room import require_room
-from turnout.round import ServerState
+from turnout.round import Broadcast, ServerState
 from turnout.tables import Tables
 from turnout.wording import counted
 from turnout.world import World
@@ -223,51 +225,96 @@ def restore(simulation: Simulation, tree: dict[str, Any]) -> Progress:
     return progress
 
 
+class Turn(NamedTuple):
+    """A round that has been opened."""
+
+    round: int
+    cohort: Rows
+    rows: Rows
+    """Those whose updates will arrive. One that gets lost changes nothing here, so the simulator
+    does not compute it."""
+    broadcast: Broadcast | None
+    """None where the server trains by itself."""
+
+
 def advance(simulation: Simulation, progress: Progress) -> Round:
     """Play one round; `progress` moves on in place. Raises `DivergenceError`."""
+    turn = opened(simulation, progress)
+    return closed(simulation, progress, turn, trained(simulation, progress, turn))
+
+
+def opened(simulation: Simulation, progress: Progress) -> Turn:
+    """Who comes, and what they are sent."""
     algorithm, number = simulation.algorithm, progress.server.round
     attendance, progress.presence = simulation.world.participation.step(progress.presence, number)
-    nobody = np.zeros(0, dtype=np.int64)
-    by_clients = protocol.asks_clients(algorithm, simulation.training.seed, number)
-    with undisturbed(simulation.engine.workers if by_clients else 1):
-        if by_clients:
-            # An update that gets lost changes nothing here, so the simulator does not compute it.
-            cohort, rows = attendance
-            if algorithm.selection is not None:
-                seed = simulation.training.seed
-                cohort, progress.server = protocol.select(algorithm, progress.server, cohort, seed)
-                rows = np.intersect1d(cohort, rows, assume_unique=True)
-            _serve(simulation, progress, "beside")
-            weights = _client_round(simulation, progress, rows)
-            _serve(simulation, progress, "after")
-            happened = Round(number, "clients", cohort, rows, weights)
-        else:
+    if not protocol.asks_clients(algorithm, simulation.training.seed, number):
+        nobody = np.zeros(0, dtype=np.int64)
+        return Turn(number, nobody, nobody, None)
+    cohort, rows = attendance
+    if algorithm.selection is not None:
+        seed = simulation.training.seed
+        cohort, progress.server = protocol.select(algorithm, progress.server, cohort, seed)
+        rows = np.intersect1d(cohort, rows, assume_unique=True)
+    with undisturbed(simulation.engine.workers):
+        _serve(simulation, progress, "beside")
+    broadcast = protocol.announce(algorithm, progress.server, rows)
+    if not np.isfinite(broadcast.weights).all():
+        client = rows[~np.isfinite(broadcast.weights)][0]
+        raise DivergenceError(algorithm.name, number, f"the weight of client {client}")
+    return Turn(number, cohort, rows, broadcast)
+
+
+def recall(progress: Progress, rows: Rows) -> Tensors:
+    """What these clients have kept."""
+    index = torch.from_numpy(rows)
+    return {name: held[index] for name, held in progress.kept.items()}
+
+
+def trained(simulation: Simulation, progress: Progress, turn: Turn) -> Iterator[Block]:
+    """The cohort's blocks (or this rank's), trained when they are asked for."""
+    algorithm, ranks = simulation.algorithm, simulation.ranks
+    part, mine = turn.broadcast, turn.rows
+    if part is None or not len(mine):
+        return
+    if ranks.count > 1:
+        places = ranks.part(mine, _stored(algorithm))
+        part, mine = part.part(places), mine[places]
+    if len(mine):
+        yield from simulation.engine.train(algorithm, part, mine, partial(recall, progress))
+
+
+def closed(
+    simulation: Simulation, progress: Progress, turn: Turn, blocks: Iterable[Block]
+) -> Round:
+    """Take in what was trained, and move on. Raises `DivergenceError`."""
+    algorithm = simulation.algorithm
+    with undisturbed(1 if turn.broadcast is None else simulation.engine.workers):
+        if turn.broadcast is None:
             _serve(simulation, progress, "instead")
-            happened = Round(number, "server", nobody, nobody, np.zeros(0))
+            happened = Round(turn.round, "server", turn.cohort, turn.rows, np.zeros(0))
+        else:
+            sent = turn.broadcast.weights
+            weights = _take_in(simulation, progress, turn.rows, sent, blocks)
+            _serve(simulation, progress, "after")
+            happened = Round(turn.round, "clients", turn.cohort, turn.rows, weights)
         what = protocol.unsound(progress.server)
     if what is not None:
-        raise DivergenceError(algorithm.name, number, what)
+        raise DivergenceError(algorithm.name, turn.round, what)
     return happened
 
 
-def _client_round(simulation: Simulation, progress: Progress, rows: Rows) -> NDArray[np.float64]:
+def _take_in(
+    simulation: Simulation,
+    progress: Progress,
+    rows: Rows,
+    weights: NDArray[np.float64],
+    blocks: Iterable[Block],
+) -> NDArray[np.float64]:
+    """The weights that count: those that clients were sent, or those that updates are given."""
     algorithm, server = simulation.algorithm, progress.server
-    broadcast = protocol.announce(algorithm, server, rows)
-    if not np.isfinite(broadcast.weights).all():
-        client = rows[~np.isfinite(broadcast.weights)][0]
-        raise DivergenceError(algorithm.name, server.round, f"the weight of client {client}")
-
-    def recall(some: Rows) -> Tensors:
-        index = torch.from_numpy(some)
-        return {name: held[index] for name, held in progress.kept.items()}
-
-    part, mine, ranks = broadcast, rows, simulation.ranks
-    if ranks.count > 1:
-        places = ranks.part(rows, _stored(algorithm))
-        part, mine = broadcast.part(places), rows[places]
     found = torch.zeros(0 if algorithm.judge is None else len(rows), dtype=server.x.dtype)
-    with ranks.summing(lambda: [*protocol.sums(algorithm, server), found]):
-        for block in simulation.engine.train(algorithm, part, mine, recall) if len(mine) else ():
+    with simulation.ranks.summing(lambda: [*protocol.sums(algorithm, server), found]):
+        for block in blocks:
             upload = protocol.judged(algorithm, server, block.upload)
             server = protocol.add(algorithm, server, block.rows, upload)
             if len(found):
@@ -278,7 +325,8 @@ def _client_round(simulation: Simulation, progress: Progress, rows: Rows) -> NDA
                 held[torch.from_numpy(block.rows)] = block.kept[name]
     server = protocol.count(algorithm, server, rows)
     progress.delivered[rows] += 1
-    weights = found.double().numpy() if len(found) else broadcast.weights
+    if len(found):
+        weights = found.double().numpy()
     progress.influence[rows] += weights * protocol.scale(algorithm, server)
     progress.server = protocol.close(algorithm, server)
     return weights

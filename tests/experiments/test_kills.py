@@ -80,6 +80,7 @@ rows = ["s"]
 columns = ["method"]
 [run]
 rounds = 12
+seeds = [0, 1]
 evaluate_every = 2
 [data]
 name = "digits"
@@ -127,7 +128,7 @@ def reproduction_survives(kill: Killer, folder: Path, kills: int) -> None:
     job = {"kind": "reproduction", "file": str(file), "out": str(folder / "whole")}
     kill.let(job)
     expected = records(folder / "whole")
-    assert len(expected) == 2 + 2 + 6  # warm-ups, their models, and a cell for each point
+    assert len(expected) == 2 * (2 + 2 + 6)  # warm-ups, their models, and a cell for each point
     for out in survivors(kill, {**job, "out": str(folder)}, "reproduction", kills, last=12):
         assert records(out) == expected
 

@@ -97,7 +97,7 @@ def test_played_once(tmp_path, monkeypatch) -> None:
     calls = []
     real = cache.play
     monkeypatch.setattr(
-        cache, "play", lambda cell, *rest: calls.append(cell.key) or real(cell, *rest)
+        cache, "play", lambda seats, *rest: calls.extend(seats) or real(seats, *rest)
     )
     chosen = of()[:2]
     told = []

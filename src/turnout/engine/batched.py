@@ -43,7 +43,7 @@ class Batched:
     ) -> Iterator[Block]:
         steps = self.training.steps(algorithm.local, rows)
         places = np.argsort(-steps, kind="stable")  # those with the most steps first
-        workers = self.workers if self._products(algorithm, rows) >= WORTH else 1
+        workers = self.workers if self.products(algorithm, rows) >= WORTH else 1
 
         def block(some: NDArray[np.int64]) -> Block:
             members = rows[some]
@@ -74,7 +74,7 @@ class Batched:
         gradients = gradients_of(self.training)
         return partial(Vmapped, gradients=compiled(gradients) if self.compiled else gradients)
 
-    def _products(self, algorithm: Algorithm, rows: Rows) -> int:
+    def products(self, algorithm: Algorithm, rows: Rows) -> int:
         """Of a local step, about: of every parameter with every sample of the mini-batches."""
         held = int((self.training.offsets[rows + 1] - self.training.offsets[rows]).sum())
         batch = algorithm.local.batch_size

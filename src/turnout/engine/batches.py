@@ -34,6 +34,40 @@ class Batches:
         return Batches(index, sizes, steps, self.keys[rows, : steps[0]])
 
 
+def joined(some: Sequence[Batches], shifts: Sequence[int]) -> tuple[Batches, list[Tensor]]:
+    """One block of several, and where in it the clients of each are.
+
+    Rows of the pool move up by each block's `shifts`, where pools are put one behind the other.
+
+    >>> one = draw([(0, 3)], np.array([1]), 2, 0, 0, [0])
+    >>> two = draw([(0, 4), (4, 6)], np.array([2, 1]), 2, 0, 0, [0, 1])
+    >>> joined([one, two], [0, 3])[1]
+    [tensor([1]), tensor([0, 2])]
+    """
+    counts = np.concatenate([each.steps for each in some])
+    steps = int(counts.max())
+    width = max(each.index.shape[2] for each in some)
+    index = torch.zeros(len(counts), steps, width, dtype=torch.int64)
+    sizes = np.ones((len(counts), steps), dtype=np.int64)
+    keys = torch.zeros(len(counts), steps, dtype=torch.int64)
+    first = 0
+    for each, shift in zip(some, shifts, strict=True):
+        rows, (count, own, wide) = slice(first, first + len(each.steps)), each.index.shape
+        # Places past a batch's size repeat its first sample, as ever.
+        index[rows, :own] = shift + each.index[:, :, :1]
+        index[rows, :own, :wide] = shift + each.index
+        sizes[rows, :own], keys[rows, :own] = each.sizes, each.keys
+        first += count
+    places = np.argsort(-counts, kind="stable")
+    whole = Batches(index, sizes, tuple(counts.tolist()), keys)
+    if (counts != steps).any():
+        order = torch.from_numpy(places)
+        ordered = tuple(counts[places].tolist())
+        whole = Batches(index[order], sizes[places], ordered, keys[order])
+    cuts = np.cumsum([len(each.steps) for each in some])[:-1]
+    return whole, [torch.from_numpy(part) for part in np.split(np.argsort(places), cuts)]
+
+
 def count_steps(
     samples: Counts, steps: int | None, epochs: int | None, batch_size: int | None
 ) -> Counts:

@@ -8,14 +8,15 @@ import json
 import logging
 import math
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from turnout.experiments.files import DRAFTS, write
 from turnout.experiments.interrupt import Asked
 from turnout.experiments.lock import locked
 from turnout.reproduce.grid import Cell
-from turnout.reproduce.play import Record, Tell, line, play
+from turnout.reproduce.play import Record, Seat, Tell, line, play
 from turnout.reproduce.source import fingerprint
 
 log = logging.getLogger("turnout")
@@ -51,22 +52,43 @@ def obtain(
     asked: Asked | None = None,
 ) -> Record:
     """The cell's record, played now if need be; if another process is at it, what that one finds."""
-    known = recall(cell, folder, trust)
-    if known is not None:
-        return known
-    if cell.after is not None:
-        obtain(cell.after, folder, tell, trust, asked)
-    code = fingerprint(cell)
+    return obtain_all([cell], folder, tell, trust, asked)[0]
+
+
+def obtain_all(
+    cells: Sequence[Cell],
+    folder: Path,
+    tell: Tell | None = None,
+    trust: bool = False,
+    asked: Asked | None = None,
+) -> list[Record]:
+    """The records of cells that train together, or of one."""
+    found = {cell.key: recall(cell, folder, trust) for cell in cells}
+    for cell in cells:
+        if found[cell.key] is None and cell.after is not None:
+            obtain(cell.after, folder, tell, trust, asked)
     # What other code has begun, this code does not finish.
-    place = folder / f"{cell.key}-{code}.partial"
-    place.mkdir(parents=True, exist_ok=True)
-    with locked(place, patience=math.inf):
-        record = recall(cell, folder, trust)
-        if record is None:
-            record = {**play(cell, folder, place, tell, asked), "code": code}
-            write(folder / f"{cell.key}.json", line(record))
-        sweep([cell], folder)
-    return record
+    places = {
+        cell.key: folder / f"{cell.key}-{fingerprint(cell)}.partial"
+        for cell in cells
+        if found[cell.key] is None
+    }
+
+    def made(cell: Cell, record: Record) -> None:
+        found[cell.key] = {**record, "code": fingerprint(cell)}
+        write(folder / f"{cell.key}.json", line(found[cell.key] or {}))
+
+    with ExitStack() as holding:
+        for key in sorted(places):  # In one order everywhere, or two could wait for each other.
+            places[key].mkdir(parents=True, exist_ok=True)
+            holding.enter_context(locked(places[key], patience=math.inf))
+        for cell in cells:
+            found[cell.key] = found[cell.key] or recall(cell, folder, trust)
+        missing = [cell for cell in cells if found[cell.key] is None]
+        if missing:
+            play([Seat(cell, places[cell.key]) for cell in missing], folder, made, tell, asked)
+        sweep(cells, folder)
+    return [record for cell in cells if (record := found[cell.key]) is not None]
 
 
 def sweep(cells: Iterable[Cell], folder: Path) -> None:

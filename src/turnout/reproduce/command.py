@@ -95,9 +95,10 @@ def _say(told: Told) -> None:
     record = told.record
     accuracy = record["metrics"][-1].get("test_accuracy") if record["metrics"] else None
     came = record["status"] if accuracy is None else f"{100 * accuracy:.1f} %"
+    company = f", {told.together} trained together" if told.together > 1 else ""
     print(  # noqa: T201 (progress, beside the results on standard output)
         f"{told.done}/{told.total}  {told.cell.name}: {came} after "
-        f"{record['seconds'] + record['evaluating']:.0f} s; {duration(told.left)} left",
+        f"{record['seconds'] + record['evaluating']:.0f} s{company}; {duration(told.left)} left",
         file=sys.stderr,
         flush=True,
     )

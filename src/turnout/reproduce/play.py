@@ -1,20 +1,21 @@
-"""Play one cell from its configuration to a record: a plain value, which the cache keeps."""
+"""Play cells from their configurations to records: plain values, which the cache keeps."""
 
-import logging
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from safetensors.torch import load_file, save
 
 from turnout import checkpoint
+from turnout.algorithm import Zeros
 from turnout.evaluate import Metrics
 from turnout.experiments.cells import DTYPES, tables
+from turnout.experiments.company import TOGETHER, Kept, resumed
 from turnout.experiments.config import Config, DataSection
 from turnout.experiments.directory import versions
 from turnout.experiments.files import json_line, write
@@ -32,12 +33,12 @@ from turnout.simulator import (
     Simulation,
     begin,
     client_tables,
-    made,
     restore,
 )
+from turnout.simulator import each as each_alone
+from turnout.simulator import made as made_tables
 from turnout.simulator import play as play_rounds
-
-log = logging.getLogger("turnout")
+from turnout.together import Together
 
 Record = dict[str, Any]
 Tell = Callable[[int, int], None]
@@ -80,62 +81,137 @@ def simulation_of(config: Config, folder: Path | None = None) -> Simulation:
     return Simulation.of(built, world, model, seed, run.engine, kind, augment, tables=held)
 
 
-def play(
-    cell: Cell, folder: Path, place: Path, tell: Tell | None = None, asked: Asked | None = None
-) -> Record:
-    """Play the cell, or what is left of it; its model is kept beside the record, as a start.
+class Seat(NamedTuple):
+    """A cell and the folder in which its checkpoints are."""
 
-    Checkpoints go to `place`.
+    cell: Cell
+    place: Path
+
+
+def play(
+    seats: Sequence[Seat],
+    folder: Path,
+    made: Callable[[Cell, Record], None],
+    tell: Tell | None = None,
+    asked: Asked | None = None,
+) -> None:
+    """Play cells, or what is left of them; several train together.
+
+    `made` is given the record of each as soon as it has ended; models that others start from are
+    written to `folder` before.
     """
-    found = checkpoint.load(place, log.warning, made(tables(cell.config.run, place).zeros))
-    at: dict[str, Any] = found.notes if found else {}
+    found = resumed([Kept(cell.key, place, _made(cell, place)) for cell, place in seats])
+    if found is None:
+        for seat in seats:
+            play([seat], folder, made, tell, asked)
+        return
+    at = found[0].notes if found[0] else {}
     # With the threads of then: they decide about last bits.
     torch.set_num_threads(at.get("threads", torch.get_num_threads()))
-    simulation = simulation_of(cell.config, place)
-    progress = restore(simulation, found.tree) if found else _started(simulation, cell, folder)
-    run, first = cell.config.run, 0 if cell.after is None else cell.after.rounds
-    last = first + run.rounds
-    cadence = Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, last)
-    federation = Federation(
-        simulation,
-        progress,
-        cadence,
-        simulation.evaluator(run.client_samples),
-        seconds=at.get("seconds", 0.0),
-        evaluating=at.get("evaluating", 0.0),
-    )
-    metrics: list[Metrics] = at.get("metrics", [])
-    small = simulation.training.layout.size <= _SMALL
-    if not metrics and small:
-        metrics.append({"round": first, "x": federation.x.tolist()})
-    pace = Pace(SAVE_EVERY, checkpoint.size(progress))
+    players = [_seated(seat, kept, folder) for seat, kept in zip(seats, found, strict=True)]
+    of = {id(player.federation): player for player in players}
+    federations = [player.federation for player in players]
+    pace = Pace(SAVE_EVERY, sum(checkpoint.size(each.progress) for each in federations))
+    name = " and ".join(seat.cell.name for seat in seats)
 
     def keep() -> None:
-        notes = {"metrics": metrics, "threads": torch.get_num_threads()}
-        notes |= {"seconds": federation.seconds, "evaluating": federation.evaluating}
-        names = client_tables(simulation)
-        checkpoint.save(place, federation.rounds, progress, notes, progress.delivered, names)
+        sound = [player for player in players if player.federation.diverged is None]
+        for player in sound:
+            player.keep([each.cell.key for each in sound])
 
     def before() -> None:
         if asked is not None and asked.stop:
             keep()
-            raise Interrupted(f"{cell.name}, round {federation.rounds}")
+            done = max(each.rounds for each in federations)
+            raise Interrupted(f"{name}, round {done}")
         if pace.due():
             pace.keep(keep)
 
     def after(federation: Federation, happened: Round, scores: Metrics | None) -> None:
-        if scores is not None:
-            metrics.append(scores | ({"x": federation.x.tolist()} if small else {}))
+        player = of[id(federation)]
+        player.note(scores)
         if tell is not None:
-            tell(federation.rounds - first, run.rounds)
+            tell(federation.rounds - player.first, player.cell.rounds)
 
-    play_rounds([federation], before, after)
-    record = _record(cell, federation) | {"metrics": metrics}
-    if cell.point[METHOD] == WARM_UP:
-        training = simulation.training
-        state = training.layout.state_dict(federation.x, training.model.module)
-        write(folder / f"{cell.key}.safetensors", save(state))
-    return record
+    several = len(players) > 1 and any(each.going for each in federations)
+    train = Together(federations) if several else each_alone
+    while players:
+        play_rounds(federations, before, after, train)
+        if several:  # The others go on, now or after a kill, from a round that all of them have.
+            keep()
+        for player in players:
+            if not player.federation.going:
+                made(player.cell, player.record(folder))
+        players = [player for player in players if player.federation.going]
+
+
+def _made(cell: Cell, place: Path) -> Callable[[str], Zeros]:
+    return made_tables(tables(cell.config.run, place).zeros)
+
+
+@dataclass
+class _Player:
+    """A cell at play."""
+
+    cell: Cell
+    place: Path
+    federation: Federation
+    metrics: list[Metrics]
+
+    @property
+    def first(self) -> int:
+        """The round in which it began."""
+        return self.federation.cadence.rounds - self.cell.rounds
+
+    def note(self, scores: Metrics | None) -> None:
+        if scores is not None:
+            self.metrics.append(scores | _whole(self.federation))
+
+    def keep(self, company: list[str]) -> None:
+        federation = self.federation
+        notes = {"metrics": self.metrics, "threads": torch.get_num_threads(), TOGETHER: company}
+        notes |= {"seconds": federation.seconds, "evaluating": federation.evaluating}
+        progress, names = federation.progress, client_tables(federation.simulation)
+        checkpoint.save(self.place, federation.rounds, progress, notes, progress.delivered, names)
+
+    def record(self, folder: Path) -> Record:
+        if self.cell.point[METHOD] == WARM_UP:
+            training = self.federation.simulation.training
+            state = training.layout.state_dict(self.federation.x, training.model.module)
+            write(folder / f"{self.cell.key}.safetensors", save(state))
+        return _record(self.cell, self.federation) | {"metrics": self.metrics}
+
+
+def _seated(seat: Seat, found: checkpoint.Checkpoint | None, folder: Path) -> _Player:
+    """The cell as it stands, with what there is of it."""
+    cell, at = seat.cell, found.notes if found else {}
+    simulation = simulation_of(cell.config, seat.place)
+    progress = restore(simulation, found.tree) if found else _started(simulation, cell, folder)
+    run = cell.config.run
+    last = run.rounds + (0 if cell.after is None else cell.after.rounds)
+    player = _Player(
+        cell,
+        seat.place,
+        Federation(
+            simulation,
+            progress,
+            Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, last),
+            simulation.evaluator(run.client_samples),
+            seconds=at.get("seconds", 0.0),
+            evaluating=at.get("evaluating", 0.0),
+        ),
+        at.get("metrics", []),
+    )
+    whole = _whole(player.federation)
+    if not player.metrics and whole:
+        player.metrics.append({"round": player.first, **whole})
+    return player
+
+
+def _whole(federation: Federation) -> Metrics:
+    """The model, where it is so small that it is looked at itself."""
+    small = federation.simulation.training.layout.size <= _SMALL
+    return {"x": federation.x.tolist()} if small else {}
 
 
 def _started(simulation: Simulation, cell: Cell, folder: Path) -> Progress:

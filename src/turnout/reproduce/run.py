@@ -9,8 +9,9 @@ from typing import NamedTuple
 from turnout.errors import WorkerError, WriteError
 from turnout.experiments import jobs as processes
 from turnout.experiments.interrupt import Asked, Interrupted
-from turnout.reproduce.cache import kept, obtain, recall, sweep
+from turnout.reproduce.cache import kept, obtain_all, recall, sweep
 from turnout.reproduce.grid import Cell, Labels
+from turnout.reproduce.groups import grouped
 from turnout.reproduce.play import Record, Tell
 
 log = logging.getLogger("turnout")
@@ -33,6 +34,8 @@ class Told(NamedTuple):
     total: int
     left: float
     """Seconds until the last cell is done, if the others take as long by the round."""
+    together: int = 1
+    """How many trained together, this one included."""
 
 
 def play_all(
@@ -61,19 +64,22 @@ def play_all(
     total, began, played = len(rounds) + len(found) - len(missing), perf_counter(), 0
     done = total - len(rounds)
 
-    def pulse(cell: Cell, *where: int) -> None:
+    def pulse(group: list[Cell], *where: int) -> None:
         if tell is not None:
             tell(*where)
 
-    for stage in (list(starts.values()), missing):
-        work = _Playing(folder, trust)
+    every = [cell.after for cell in cells if cell.after is not None]
+    stages = (every, starts.keys()), (cells, [cell.key for cell in missing])
+    for stage, wanted in stages:
+        work, groups = _Playing(folder, trust), grouped(stage, wanted)
         try:
-            for cell, record in processes.play(work, stage, jobs, pulse, asked):
-                found[cell.key] = record
-                done, played = done + 1, played + rounds.pop(cell.key)
-                left = (perf_counter() - began) / played * sum(rounds.values())
-                if told is not None:
-                    told(Told(cell, record, done, total, left))
+            for group, records in processes.play(work, groups, jobs, pulse, asked):
+                for cell, record in zip(group, records, strict=True):
+                    found[cell.key] = record
+                    done, played = done + 1, played + rounds.pop(cell.key)
+                    left = (perf_counter() - began) / played * sum(rounds.values())
+                    if told is not None:
+                        told(Told(cell, record, done, total, left, len(group)))
         except (Interrupted, WorkerError) as stopped:
             sentence = f"{stopped}; all is kept, and the same command goes on with it"
             raise type(stopped)(sentence) from None
@@ -98,13 +104,15 @@ def _known(record: Record | None) -> Record:
 
 
 class _Playing(NamedTuple):
-    """What is done with a cell: the work of `experiments.jobs`."""
+    """What is done with cells that train together: the work of `experiments.jobs`."""
 
     folder: Path
     trust: bool
 
-    def name(self, cell: Cell) -> str:
-        return cell.name
+    def name(self, group: list[Cell]) -> str:
+        return " and ".join(cell.name for cell in group)
 
-    def play(self, cell: Cell, tell: processes.Tell, asked: Asked, again: bool) -> Record:
-        return obtain(cell, self.folder, tell, self.trust, asked)
+    def play(
+        self, group: list[Cell], tell: processes.Tell, asked: Asked, again: bool
+    ) -> list[Record]:
+        return obtain_all(group, self.folder, tell, self.trust, asked)

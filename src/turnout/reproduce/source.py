@@ -14,7 +14,8 @@ from turnout.reproduce.grid import Cell
 
 PACKAGE = Path(__file__).parents[1]
 DECISIVE = (
-    "algorithm.py", "draws.py", "evaluate.py", "flat.py", "round.py", "simulator.py", "world.py",
+    "algorithm.py", "draws.py", "evaluate.py", "flat.py", "round.py", "simulator.py",
+    "together.py", "world.py",
     "data", "engine", "models", "participation", "parts",
     "experiments/methods.py", "experiments/world.py", "reproduce/play.py",
 )  # fmt: skip
