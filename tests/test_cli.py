@@ -275,7 +275,8 @@ def test_a_run_prints_an_aligned_table_and_says_where_everything_is(
     answer = turnout("run", file(tmp_path), "--out", "out")
     assert answer.code == 0
     engine, where = answer.err.splitlines()  # and no progress where nobody looks
-    assert engine == "Engine batched: the model's gradients are known by hand"
+    why = "the model's gradients are known by hand; 2 small cells trained together"
+    assert engine == f"Engine batched: {why}"
     assert where == "Metrics and models: out"
     rule, one, two = answer.out.splitlines()[-3:]
     assert set(rule) == {"-"}

@@ -94,6 +94,27 @@ def test_a_cell_that_diverged_is_over_once_the_next_begins() -> None:
     assert standing.done == 11
 
 
+def test_a_group_is_at_work_as_one() -> None:
+    standing = Standing(CELLS, 10)
+    standing.plan([[("fedavg", 0), ("fedavg", 1)], [("fedau", 0), ("fedau", 1)]])
+    assert standing.cells == [("fedavg", 0), ("fedavg", 1), ("fedau", 0), ("fedau", 1)]
+    for number in range(4):
+        hear(standing, 0, number)
+        hear(standing, 1, number)
+        assert sorted(standing.working) == [0, 1]
+        assert (standing.over, standing.done) == (0, 2 * (number + 1))
+    for number in range(4, 10):  # the first one has diverged
+        hear(standing, 1, number)
+    assert (standing.working, standing.over) == ([], 2)
+    hear(standing, 2, 0)
+    hear(standing, 3, 0)
+    assert (standing.working, standing.over) == ([2, 3], 2)
+    assert [(row.label, row.over, row.at_work) for row in standing.rows()] == [
+        ("fedavg", 2, False),
+        ("fedau", 0, True),
+    ]
+
+
 def test_accuracy_so_far_is_the_mean_over_seeds_and_stays_between_evaluations() -> None:
     standing = Standing(CELLS, 100)
     hear(standing, 0, 99, accuracy=0.8)
@@ -128,9 +149,9 @@ def test_lines_say_who_trained_where_the_server_did() -> None:
 
 @contextmanager
 def told(telling: Telling, console: Console, changes: list[str] | None = None) -> Iterator[Watch]:
-    with progress(small(*(changes or [])), telling, console=console) as watch:
-        assert watch is not None
-        yield watch
+    with progress(small(*(changes or [])), telling, console=console) as found:
+        assert found is not None
+        yield found.watch
 
 
 def test_json_is_an_object_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,32 @@ def test_a_run_survives_being_killed(kill: Killer, tmp_path: Path) -> None:
     survives(kill, tmp_path, "fedau", "auto", kills=4)
 
 
+def together_survives(kill: Killer, folder: Path, name: str, kills: int) -> None:
+    """Cells of three seeds that train together."""
+    job, whole = experiment(folder, name, "auto"), folder / "whole"
+    file = Path(job["file"])
+    file.write_text(file.read_text().replace("seeds = [0]", "seeds = [0, 1, 2]"))
+    kill.let({**job, "out": str(whole)})
+    expected = exact(whole)
+    assert len(expected) == 3 * len(EXACT)
+    assert all("3 small cells" in status.read_text() for status in whole.rglob("status.json"))
+    for out in survivors(kill, job, f"{name} together", kills, ROUNDS):
+        assert exact(out) == expected
+        assert not list(out.rglob("round-*"))
+
+
+def test_cells_that_train_together_survive_being_killed(kill: Killer, tmp_path: Path) -> None:
+    together_survives(kill, tmp_path, "scaffold", kills=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fedau", "mifa", "safari", "scaffold"])
+def test_cells_that_train_together_survive_twenty_kills(
+    kill: Killer, tmp_path: Path, name: str
+) -> None:
+    together_survives(kill, tmp_path, name, KILLS)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", sorted(RECIPES))

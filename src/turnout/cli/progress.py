@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
+from typing import NamedTuple
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -35,24 +36,36 @@ class Telling(Enum):
     as_json = "as JSON"
 
 
+class Watching(NamedTuple):
+    """What is to be told: which cells train together, and each round."""
+
+    planned: Callable[[list[list[Place]]], None]
+    watch: Watch
+
+
 @contextmanager
 def progress(
     config: Config, telling: Telling, jobs: int = 1, console: Console | None = None
-) -> Iterator[Watch | None]:
-    """Something to call after each round; None where nobody looks."""
+) -> Iterator[Watching | None]:
+    """Somebody to tell; None where nobody looks."""
     console = console or stderr()
     if telling is Telling.not_at_all:
         yield None
         return
     cells = [(label, seed) for seed in config.run.seeds for label in labels(config.algorithm)]
     standing = Standing(cells, config.run.rounds, jobs)
+
+    def planned(groups: list[list[Place]]) -> None:
+        standing.plan([[(place.label, place.seed) for place in group] for group in groups])
+
     if telling is Telling.as_json or not console.is_terminal:
         say = as_json if telling is Telling.as_json else line
-        yield lines(standing, lambda: console.out(say(standing), highlight=False))
+        watch = lines(standing, lambda: console.out(say(standing), highlight=False))
+        yield Watching(planned, watch)
         return
     display = _Display(standing)
     with Live(display, console=console, transient=True, refresh_per_second=5):
-        yield standing.hear
+        yield Watching(planned, standing.hear)
 
 
 def lines(standing: Standing, say: Callable[[], None]) -> Watch:

@@ -54,8 +54,9 @@ def _run(
     config: Config, out: Path | None, quiet: bool, json: bool, resume: bool = False, jobs: int = 1
 ) -> Outcome:
     telling = Telling.not_at_all if quiet else Telling.as_json if json else Telling.to_people
-    with progress(config, telling, jobs) as watch, interruptible() as asked:
-        outcome = run_experiment(config, out, watch, asked, resume, jobs)
+    with progress(config, telling, jobs) as told, interruptible() as asked:
+        watch, planned = (None, None) if told is None else (told.watch, told.planned)
+        outcome = run_experiment(config, out, watch, asked, resume, jobs, planned)
     report = _report(outcome) if found().first else None
     if json:
         said = {

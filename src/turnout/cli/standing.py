@@ -43,8 +43,8 @@ class Row(NamedTuple):
 class Standing:
     """What is known of all cells, from what is heard after each round.
 
-    Cells begin in their order, and at most `jobs` of them are at work, those heard of last: the
-    others are over, also those that diverged early, or were done before this run was resumed.
+    Groups of cells begin in their order, and at most `jobs` of them are at work, those heard of last:
+    the others are over, also those that diverged early, or were done before this run was resumed.
     """
 
     def __init__(
@@ -56,13 +56,19 @@ class Standing:
     ) -> None:
         self.cells, self.rounds, self.jobs, self.clock = list(cells), rounds, jobs, clock
         self.began = clock()
-        self._place = {cell: number for number, cell in enumerate(self.cells)}
+        self.plan([[cell] for cell in self.cells])
         self.heard: dict[int, Heard] = {}
         """The cell heard of last stands last."""
         self.newest: int | None = None
         self._beats: deque[tuple[float, int]] = deque()
         """From the first round on: what comes before it, imports and data, says nothing of later."""
         self._played = 0
+
+    def plan(self, groups: Sequence[Sequence[tuple[str, int]]]) -> None:
+        """Which cells train together, in the order in which groups begin."""
+        self.cells = [cell for group in groups for cell in group]
+        self._place = {cell: number for number, cell in enumerate(self.cells)}
+        self._group = [number for number, group in enumerate(groups) for _ in group]
 
     def hear(self, place: Place, happened: Round, metrics: Metrics | None) -> None:
         number = self._place[place.label, place.seed]
@@ -91,8 +97,19 @@ class Standing:
     @property
     def working(self) -> list[int]:
         """Cells that are being played."""
-        late = list(self.heard.items())[-self.jobs :]
-        return [number for number, heard in late if heard.round < self.rounds]
+        late = list(dict.fromkeys(self._group[number] for number in reversed(self.heard)))
+        at_work = dict.fromkeys(late[: self.jobs], 0)
+        for number, heard in self.heard.items():
+            if self._group[number] in at_work:
+                round = max(at_work[self._group[number]], heard.round)
+                at_work[self._group[number]] = round
+        return [
+            number
+            for number, heard in self.heard.items()
+            if heard.round < self.rounds
+            # A group goes in step: who has fallen behind has diverged.
+            and heard.round >= at_work.get(self._group[number], self.rounds) - 1
+        ]
 
     @property
     def over(self) -> int:

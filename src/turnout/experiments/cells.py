@@ -1,12 +1,13 @@
-"""A cell: one algorithm with one seed, played to the end and written to its folder."""
+"""Cells: one algorithm with one seed each, played to the end and written to their folders."""
 
 import csv
 import io
 import json
-import logging
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -17,8 +18,10 @@ from safetensors.torch import save
 from turnout import checkpoint
 from turnout import round as protocol
 from turnout.algorithm import Algorithm
+from turnout.checkpoint import Checkpoint
 from turnout.costs import costs
 from turnout.evaluate import Metrics
+from turnout.experiments.company import TOGETHER, Kept, resumed
 from turnout.experiments.config import RunSection
 from turnout.experiments.files import json_line, json_text, lines, replace, settle, write
 from turnout.experiments.heavy import Heavy
@@ -39,14 +42,12 @@ from turnout.simulator import (
     play,
     restore,
 )
+from turnout.simulator import each as each_alone
 from turnout.tables import Tables
-from turnout.tracking import About, follow
-
-log = logging.getLogger("turnout")
+from turnout.together import Together
+from turnout.tracking import About, Following, follow
 
 CHECKPOINTS = "checkpoints"
-
-Watch = Callable[[Round, Metrics | None], None]
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 PATIENCE = 30.0
@@ -111,118 +112,205 @@ def simulation_of(
     )
 
 
-def run_cell(
-    cell: Cell,
+def run_cells(
+    cells: Sequence[Cell],
     run: RunSection,
-    watch: Watch | None = None,
+    watch: Callable[[Cell, Round, Metrics | None], None] | None = None,
     asked: Asked | None = None,
     resume: bool = False,
     ranks: Ranks = Ranks(),
 ) -> None:
     """Play the rounds that are left, writing metrics as they come and the rest at the end.
 
-    With `resume`, a cell that has ended stays as it is and one that has not goes on from its newest
-    checkpoint, to the same metrics and the same model as if nothing had happened. When it is
-    `asked` to stop, the round is finished and kept, and the cell is `Interrupted`. Of several `ranks`
-    the first one writes, and the others only read, checkpoints.
+    Several cells train together. With `resume`, a cell that has ended stays as it is and one that has
+    not goes on from its newest checkpoint, to the same metrics and the same model as if nothing had
+    happened. When they are `asked` to stop, the round is finished and kept, and the cells are
+    `Interrupted`. Of several `ranks` the first one writes, and the others only read, checkpoints.
     """
-    ranks.once(lambda: cell.folder.mkdir(parents=True, exist_ok=True))
-    with locked(cell.folder, PATIENCE) if ranks.first else nullcontext():
-        if not ranks.once(lambda: resume and _status_of(cell.folder) in ("done", "diverged")):
-            _play(cell, run, watch, asked, resume, ranks)
-        if ranks.first:
+    with ExitStack() as holding:
+        for cell in cells:
+            ranks.once(partial(cell.folder.mkdir, parents=True, exist_ok=True))
+            if ranks.first:
+                holding.enter_context(locked(cell.folder, PATIENCE))
+        left = [cell for cell in cells if not (resume and ranks.once(partial(_ended, cell.folder)))]
+        if left:
+            _play(left, run, watch, asked, resume, ranks)
+        for cell in cells if ranks.first else ():
             # Nothing is left to resume, perhaps since an earlier process that was killed just here.
             shutil.rmtree(cell.folder / CHECKPOINTS, ignore_errors=True)
 
 
 def _play(
-    cell: Cell,
+    cells: Sequence[Cell],
     run: RunSection,
-    watch: Watch | None,
+    watch: Callable[[Cell, Round, Metrics | None], None] | None,
     asked: Asked | None,
     resume: bool,
     ranks: Ranks,
 ) -> None:
-    place = cell.folder / CHECKPOINTS
-    zeros = made(ranks.zeros(tables(run, cell.folder).zeros))
-    found = checkpoint.load(place, log.warning, zeros) if resume else None
-    at: dict[str, Any] = found.notes if found else {}
+    found: list[Checkpoint | None] | None = [None for _ in cells]
+    if resume:
+        zeros = [made(ranks.zeros(tables(run, cell.folder).zeros)) for cell in cells]
+        found = resumed(
+            [
+                Kept(cell.place.name, cell.folder / CHECKPOINTS, each)
+                for cell, each in zip(cells, zeros, strict=True)
+            ]
+        )
+    if found is None:
+        for cell in cells:
+            _play([cell], run, watch, asked, resume, ranks)
+        return
     # With the engine and the threads of then: others would differ in the last bits.
+    at = found[0].notes if found[0] else {}
     torch.set_num_threads(at.get("threads", torch.get_num_threads()))
-    simulation = simulation_of(cell, run, at.get("engine"), run.rounds, ranks)
-    engine, why = simulation.chosen.name, at.get("why", simulation.chosen.why)
-    federation = Federation(
-        simulation,
-        restore(simulation, found.tree) if found else begin(simulation),
-        Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, run.rounds),
-        simulation.evaluator(run.client_samples),
-        looking=ranks.first,
-        seconds=at.get("seconds", 0.0),
-        evaluating=at.get("evaluating", 0.0),
-    )
-    progress = federation.progress
-    about = {"algorithm": cell.label, "method": repr(cell.algorithm), "seed": cell.seed}
-    about |= {
-        "engine": engine,
-        "why": why,
-        "memory": cell.algorithm.memory is not None,
-        "rounds": run.rounds,
-    }
-    about |= {"costs": costs(cell.algorithm, progress.server)._asdict()}
-    if ranks.first:
-        _status(cell, about, "running", federation.rounds)
-    pace = Pace(run.checkpoint_seconds, checkpoint.size(progress))
-    heavy = Heavy(cell.place.name)
-    with (
-        _lines(cell.folder / "metrics.jsonl", at.get("metrics", 0), ranks) as metrics_file,
-        _lines(cell.folder / "timing.jsonl", at.get("timing", 0), ranks) as timing_file,
-        follow(
-            run.track if ranks.first else [],
-            _followed(cell, run, about, federation.rounds),
-        ) as following,
-    ):
-
-        def write_down() -> None:
-            notes = {
-                "metrics": settle(metrics_file),
-                "timing": settle(timing_file),
-                "seconds": federation.seconds,
-                "evaluating": federation.evaluating,
-                "engine": engine,
-                "why": why,
-                "threads": torch.get_num_threads(),
-            }
-            names = client_tables(simulation)
-            checkpoint.save(place, federation.rounds, progress, notes, progress.delivered, names)
+    with ExitStack() as files:
+        players = [
+            _Player.of(cell, run, kept, files.enter_context(ExitStack()), ranks, len(cells))
+            for cell, kept in zip(cells, found, strict=True)
+        ]
+        of = {id(player.federation): player for player in players}
+        federations = [player.federation for player in players]
+        size = sum(checkpoint.size(federation.progress) for federation in federations)
+        pace = Pace(run.checkpoint_seconds, size)
 
         def keep() -> None:
-            ranks.showing([*progress.kept.values(), *progress.server.memory.values()], write_down)
+            sound = [player for player in players if player.federation.diverged is None]
+            for player in sound:
+                player.keep([each.cell.place.name for each in sound])
 
         def before() -> None:
             stop, due = ranks.agree(asked is not None and asked.stop, pace.due())
             if stop:
                 keep()
-                raise Interrupted(f"{cell.place.name}, round {federation.rounds}")
+                names = " and ".join(player.cell.place.name for player in players)
+                raise Interrupted(f"{names}, round {max(each.rounds for each in federations)}")
             if due:
                 pace.keep(keep)
 
         def after(federation: Federation, happened: Round, metrics: Metrics | None) -> None:
-            heavy.note(happened, len(progress.delivered))
-            if metrics is not None:
-                _append(metrics_file, metrics)
-                timing = {"seconds": federation.seconds, "evaluating": federation.evaluating}
-                _append(timing_file, {"round": metrics["round"], **timing})
-                following(metrics)
+            player = of[id(federation)]
+            player.note(happened, metrics)
             if watch is not None:
-                watch(happened, metrics)
+                watch(player.cell, happened, metrics)
 
-        play([federation], before, after)
-        if federation.diverged is not None:
-            following.ending = "diverged"
-    if ranks.first:
-        done = run.rounds if federation.diverged is None else federation.diverged.round
-        _keep(cell, federation, done)
-        _status(cell, about, "done" if federation.diverged is None else "diverged", done)
+        several = len(players) > 1 and any(federation.going for federation in federations)
+        train = Together(federations) if several else each_alone
+        while players:
+            play(federations, before, after, train)
+            if several:  # The others go on, now or after a kill, from a round that all have.
+                keep()
+            for player in players:
+                if not player.federation.going:
+                    player.finish()
+            players = [player for player in players if player.federation.going]
+
+
+@dataclass
+class _Player:
+    """A cell at play, and its files."""
+
+    cell: Cell
+    federation: Federation
+    about: dict[str, Any]
+    """What its status says."""
+    files: ExitStack
+    metrics: BinaryIO
+    timing: BinaryIO
+    following: Following
+    heavy: Heavy
+    ranks: Ranks
+
+    @staticmethod
+    def of(
+        cell: Cell,
+        run: RunSection,
+        found: Checkpoint | None,
+        files: ExitStack,
+        ranks: Ranks,
+        together: int,
+    ) -> "_Player":
+        """As it stands, with what there is of it."""
+        at: dict[str, Any] = found.notes if found else {}
+        # Who trains together does so for the sizes that are known, and not by the clock.
+        rounds = run.rounds if together == 1 else None
+        simulation = simulation_of(cell, run, at.get("engine"), rounds, ranks)
+        why = simulation.chosen.why
+        if together > 1:
+            why += f"; {together} small cells trained together"
+        federation = Federation(
+            simulation,
+            restore(simulation, found.tree) if found else begin(simulation),
+            Cadence(run.evaluate_every, run.clients_every or run.evaluate_every, run.rounds),
+            simulation.evaluator(run.client_samples),
+            looking=ranks.first,
+            seconds=at.get("seconds", 0.0),
+            evaluating=at.get("evaluating", 0.0),
+        )
+        about = {"algorithm": cell.label, "method": repr(cell.algorithm), "seed": cell.seed}
+        about |= {
+            "engine": simulation.chosen.name,
+            "why": at.get("why", why),
+            "memory": cell.algorithm.memory is not None,
+            "rounds": run.rounds,
+            "costs": costs(cell.algorithm, federation.progress.server)._asdict(),
+        }
+        if ranks.first:
+            _status(cell, about, "running", federation.rounds)
+        told = _followed(cell, run, about, federation.rounds)
+        return _Player(
+            cell,
+            federation,
+            about,
+            files,
+            files.enter_context(_lines(cell.folder / "metrics.jsonl", at.get("metrics", 0), ranks)),
+            files.enter_context(_lines(cell.folder / "timing.jsonl", at.get("timing", 0), ranks)),
+            files.enter_context(follow(run.track if ranks.first else [], told)),
+            Heavy(cell.place.name),
+            ranks,
+        )
+
+    def note(self, happened: Round, metrics: Metrics | None) -> None:
+        """Write down what this round was."""
+        federation = self.federation
+        self.heavy.note(happened, len(federation.progress.delivered))
+        if metrics is not None:
+            _append(self.metrics, metrics)
+            timing = {"seconds": federation.seconds, "evaluating": federation.evaluating}
+            _append(self.timing, {"round": metrics["round"], **timing})
+            self.following(metrics)
+
+    def keep(self, company: list[str]) -> None:
+        """Write a checkpoint."""
+        progress = self.federation.progress
+        shown = [*progress.kept.values(), *progress.server.memory.values()]
+        self.ranks.showing(shown, partial(self._write_down, company))
+
+    def _write_down(self, company: list[str]) -> None:
+        federation, progress = self.federation, self.federation.progress
+        notes = {
+            "metrics": settle(self.metrics),
+            "timing": settle(self.timing),
+            "seconds": federation.seconds,
+            "evaluating": federation.evaluating,
+            "engine": self.about["engine"],
+            "why": self.about["why"],
+            "threads": torch.get_num_threads(),
+            TOGETHER: company,
+        }
+        place, names = self.cell.folder / CHECKPOINTS, client_tables(federation.simulation)
+        checkpoint.save(place, federation.rounds, progress, notes, progress.delivered, names)
+
+    def finish(self) -> None:
+        """Write what there is at the end."""
+        diverged = self.federation.diverged
+        if diverged is not None:
+            self.following.ending = "diverged"
+        self.files.close()
+        if self.ranks.first:
+            done = self.about["rounds"] if diverged is None else diverged.round
+            _keep(self.cell, self.federation, done)
+            _status(self.cell, self.about, "done" if diverged is None else "diverged", done)
 
 
 def _followed(cell: Cell, run: RunSection, about: dict[str, Any], after: int) -> About:
@@ -254,12 +342,13 @@ def _status(cell: Cell, about: dict[str, Any], status: str, round: int) -> None:
     write(cell.folder / "status.json", json_text({**about, "status": status, "round": round}))
 
 
-def _status_of(folder: Path) -> str | None:
-    """None also where it cannot be told: then the cell is played, to what it was."""
+def _ended(folder: Path) -> bool:
+    """False also where it cannot be told: then the cell is played, to what it was."""
     try:
-        return str(json.loads((folder / "status.json").read_bytes())["status"])
+        status = json.loads((folder / "status.json").read_bytes())["status"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
+        return False
+    return status in ("done", "diverged")
 
 
 def _keep(cell: Cell, federation: Federation, rounds: int) -> None:

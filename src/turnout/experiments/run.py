@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -11,7 +11,7 @@ from turnout import tracking
 from turnout.errors import WorkerError, WriteError, require
 from turnout.evaluate import Metrics
 from turnout.experiments import jobs as processes
-from turnout.experiments.cells import Place, run_cell, simulation_of
+from turnout.experiments.cells import Place, run_cells, simulation_of
 from turnout.experiments.config import Config
 from turnout.experiments.directory import CONFIG, create, describe, reopen, threads_of
 from turnout.experiments.files import json_text, write
@@ -24,6 +24,7 @@ from turnout.experiments.summary import Summary, as_json, summarise
 from turnout.experiments.table import as_csv, markdown
 from turnout.ranks import Ranks, found
 from turnout.simulator import Round
+from turnout.together import room
 
 Watch = Callable[[Place, Round, Metrics | None], None]
 
@@ -52,23 +53,30 @@ def run_experiment(
     asked: Asked | None = None,
     resume: bool = False,
     jobs: int = 1,
+    planned: Callable[[list[list[Place]]], None] | None = None,
 ) -> Outcome:
     """Run every cell and write everything; a diverging cell does not stop the others.
 
     Nothing is written before the first seed's cells have all been found to be sound. With `resume`
-    the run directory `out` goes on where it was, or begins if it has not. Up to `jobs` cells are
-    played side by side, each in a process; what comes out does not depend on it. Under torchrun all
-    ranks play each cell together, and the first one writes.
+    the run directory `out` goes on where it was, or begins if it has not. Small cells that differ in
+    seeds or step sizes only train together; `planned` is told who, in the order in which they will
+    be played. Up to `jobs` cells, or groups of such cells, are played side by side, each in a
+    process; what comes out does not depend on it. Under torchrun all ranks play each cell together,
+    and the first one writes.
     """
     require(jobs >= 1, "jobs", jobs, "at least 1")
     if config.run.threads is not None:
         torch.set_num_threads(config.run.threads)
-    built = Cells(config)
-    for cell in built.of(config.run.seeds[0]):
-        simulation_of(cell, config.run)
+    built, ranks = Cells(config), found()
+    rooms = {
+        cell.label: room(simulation_of(cell, config.run)) for cell in built.of(config.run.seeds[0])
+    }
+    if ranks.count > 1 or config.run.track:  # Trackers know of one run at a time.
+        rooms = dict.fromkeys(rooms, 1)
+    groups = built.groups(rooms)
+    built.worlds = max(len({place.seed for place in group}) for group in groups)
     tracking.check(config.run.track)
     table = resolved(config)
-    ranks = found()
     alone = jobs == 1 or ranks.count == 1
     require(
         alone, "jobs", jobs, f"1 under torchrun, whose {ranks.count} ranks are processes already"
@@ -86,8 +94,15 @@ def run_experiment(
         if ranks.first:
             tracking.prepare(config.run.track, config.run.name)
         work = _Playing(built, folder, resume, ranks)
+
+        def tell(group: list[Place], *what: Any) -> None:
+            if watch is not None:
+                watch(*what)
+
+        if planned is not None:
+            planned(groups)
         try:
-            for _ in processes.play(work, built.places(), jobs, watch, asked):
+            for _ in processes.play(work, groups, jobs, tell if watch else None, asked):
                 pass
             done: list[Outcome] = []
             ranks.once(lambda: done.append(finish(folder, config.run.plots)))
@@ -109,20 +124,32 @@ def run_experiment(
 
 
 class _Playing(NamedTuple):
-    """What is done with a cell: the work of `experiments.jobs`."""
+    """What is done with cells that train together: the work of `experiments.jobs`."""
 
     cells: Cells
     folder: Path
     resume: bool
     ranks: Ranks = Ranks()
 
-    def name(self, place: Place) -> str:
-        return place.name
+    def name(self, group: list[Place]) -> str:
+        return " and ".join(place.name for place in group)
 
-    def play(self, place: Place, tell: processes.Tell, asked: Asked, again: bool) -> None:
-        (cell,) = [cell for cell in self.cells.of(place.seed) if cell.label == place.label]
-        placed = cell._replace(folder=self.folder / place.folder)
-        run_cell(placed, self.cells.config.run, tell, asked, self.resume or again, self.ranks)
+    def play(self, group: list[Place], tell: processes.Tell, asked: Asked, again: bool) -> None:
+        found = [
+            (place, cell._replace(folder=self.folder / place.folder))
+            for place in group
+            for cell in self.cells.of(place.seed)
+            if cell.label == place.label
+        ]
+        places = {cell.folder: place for place, cell in found}
+        run_cells(
+            [cell for _, cell in found],
+            self.cells.config.run,
+            lambda cell, *what: tell(places[cell.folder], *what),
+            asked,
+            self.resume or again,
+            self.ranks,
+        )
 
 
 def finish(folder: Path, plots: bool = True) -> Outcome:

@@ -1,15 +1,12 @@
 """Which cells train together: those that differ in seeds and step sizes only, where it pays."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from turnout.experiments.files import json_line
+from turnout.experiments.kin import but_for_axes, evenly
 from turnout.reproduce.grid import Cell, content
 from turnout.reproduce.play import simulation_of
 from turnout.together import room
-
-_AXES = ("seed", "lr", "server_lr", "assistance_lr")
-"""Keys in which cells that train together may differ, wherever they stand."""
 
 
 def grouped(cells: Sequence[Cell], missing: Collection[str]) -> list[list[Cell]]:
@@ -31,24 +28,9 @@ def grouped(cells: Sequence[Cell], missing: Collection[str]) -> list[list[Cell]]
     return sorted((group for group in groups if group), key=lambda group: order[group[0].key])
 
 
-def evenly(count: int, room: int) -> int:
-    """The size of groups, all about as large, of no more than `room`.
-
-    >>> evenly(5, 3), evenly(5, 16), evenly(5, 1)
-    (3, 5, 1)
-    """
-    return -(-count // -(-count // room))
-
-
 def _kin(cell: Cell) -> str:
     engine = cell.config.run.engine
-    return json_line({"engine": engine, **_without(content(cell))})
-
-
-def _without(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {key: _without(value) for key, value in node.items() if key not in _AXES}
-    return [_without(value) for value in node] if isinstance(node, list) else node
+    return json_line({"engine": engine, **but_for_axes(content(cell))})
 
 
 def _room(cell: Cell) -> int:
