@@ -141,10 +141,12 @@ class Selection(NamedTuple):
     """Whom to ask, of those who are there; by what it has seen, and never by true rates."""
 
     init: Callable[[int], State]
-    choose: Callable[[State, int, Rows, NDArray[np.float64], np.random.Generator], Rows]
-    """(state, client round, who is there, N·q of these, draws) → who of them is asked, sorted"""
-    observe: Callable[[State, int, Rows, Rows], State]
-    """(state, client round, who was there, who was asked) → state"""
+    step: Callable[[State, int, Rows, NDArray[np.float64], np.random.Generator], tuple[Rows, State]]
+    """(state, client round, who is there, N·q of everybody, draws) → (who is asked, sorted; state)"""
+    weigh: Callable[[State, Rows], NDArray[np.float64]] | None = None
+    """What the updates of these count for beside the weight rule's ω."""
+    hear: Callable[[State, Rows, NDArray[np.float64]], State] | None = None
+    """These have delivered, and report their loss at the model that they were sent."""
 
 
 Judge = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -241,9 +243,14 @@ class Algorithm:
         return helped is not None and (helped.when != "instead" or helped.q < 1)
 
     @property
+    def hears(self) -> bool:
+        """Do clients report their losses, each its own?"""
+        return self.selection is not None and self.selection.hear is not None
+
+    @property
     def sums_only(self) -> bool:
         """Does the server need nothing but sums over clients (so secure aggregation applies)?"""
-        blind = self.gate is None and self.judge is None
+        blind = self.gate is None and self.judge is None and not self.hears
         return blind and (self.memory is None or self.memory.recall is None)
 
 

@@ -141,8 +141,12 @@ def score(
     pool: Pool,
     dtype: torch.dtype,
     ready: Tensor | None = None,
+    places: Tensor | None = None,
 ) -> Scores:
-    """How the model x does on each sample of `pool`; `ready` are its inputs, normalised."""
+    """How the model x does on each sample of `pool`, or on those in these places.
+
+    `ready` are its inputs, normalised.
+    """
     module = model.module
     views = layout.views(x)
     training = module.training
@@ -150,8 +154,9 @@ def score(
     module.eval()
     try:
         with torch.inference_mode():
-            for start in range(0, len(pool), _CHUNK):
-                rows = slice(start, start + _CHUNK)
+            for start in range(0, len(pool if places is None else places), _CHUNK):
+                chunk = slice(start, start + _CHUNK)
+                rows = chunk if places is None else places[chunk]
                 inputs = pool.normalise(pool.inputs[rows], dtype) if ready is None else ready[rows]
                 targets = pool.targets[rows]
                 if targets.is_floating_point():

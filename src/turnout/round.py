@@ -84,6 +84,8 @@ class Upload(NamedTuple):
     """[C]: the ω_i to apply to plain updates."""
     changes: Tensors
     """[C, d] each: how the vectors that clients keep have changed; the server needs their sums."""
+    losses: NDArray[np.float64] | None = None
+    """[C]: where the selection goes by them, of the model that each was sent."""
 
 
 @dataclass
@@ -182,7 +184,13 @@ def select(
     if algorithm.selection is None:
         return available, state
     cohort, known = chosen(
-        algorithm.selection, state.selection, state.client_round, available, state.shares, seed
+        algorithm.selection,
+        state.selection,
+        state.client_round,
+        available,
+        len(state.seen),
+        state.shares,
+        seed,
     )
     return cohort, replace(state, selection=known)
 
@@ -192,24 +200,27 @@ def chosen(
     known: State,
     round: int,
     available: Rows,
+    clients: int,
     shares: NDArray[np.float64] | None,
     seed: int,
 ) -> tuple[Rows, State]:
     """Of `select` what needs nothing but who was there: logs are replayed by it."""
     draw = draws.generator(seed, "selection", round)
-    counts = np.ones(len(available)) if shares is None else shares[available]
-    cohort = selection.choose(known, round, available, counts, draw)
-    return cohort, selection.observe(known, round, available, cohort)
+    everybodys = np.ones(clients) if shares is None else shares
+    return selection.step(known, round, available, everybodys, draw)
 
 
 def announce(algorithm: Algorithm, state: ServerState, rows: Rows) -> Broadcast:
     """What these clients are sent in the coming client round."""
-    own = state.starts
+    own, selection = state.starts, algorithm.selection
+    weights = algorithm.weight.weigh(state.weight, state.client_round, rows)
+    if selection is not None and selection.weigh is not None:
+        weights = weights * selection.weigh(state.selection, rows)
     return Broadcast(
         x=state.x if own is None else own[torch.from_numpy(rows)],
         round=state.client_round,
         lr=algorithm.local.rate(state.round),
-        weights=algorithm.weight.weigh(state.weight, state.client_round, rows),
+        weights=weights,
         shares=np.ones(len(rows)) if state.shares is None else state.shares[rows],
         means=state.means,
     )
@@ -356,7 +367,18 @@ def _scaled(values: NDArray[np.float64], block: Tensor) -> Tensor:
 def absorb(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) -> ServerState:
     """Take in the uploads of these clients. Delivery, not asking, is what counts as participation."""
     state = add(algorithm, state, rows, judged(algorithm, state, upload))
+    if upload.losses is not None:
+        state = hear(algorithm, state, rows, upload.losses)
     return count(algorithm, state, rows)
+
+
+def hear(
+    algorithm: Algorithm, state: ServerState, rows: Rows, losses: NDArray[np.float64]
+) -> ServerState:
+    """Of `absorb` what the selection is told."""
+    if algorithm.selection is not None and algorithm.selection.hear is not None:
+        state.selection = algorithm.selection.hear(state.selection, rows, losses)
+    return state
 
 
 def judged(algorithm: Algorithm, state: ServerState, upload: Upload) -> Upload:

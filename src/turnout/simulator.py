@@ -24,7 +24,7 @@ from turnout.engine.contract import Block
 from turnout.engine.crew import undisturbed
 from turnout.engine.threaded import Precision
 from turnout.errors import InputError, require
-from turnout.evaluate import ClientScores, Evaluator, Metrics
+from turnout.evaluate import ClientScores, Evaluator, Metrics, score
 from turnout.models import Model, initialise
 from turnout.parts.local import Local, Tensors
 from turnout.ranks import Ranks, found
@@ -323,6 +323,12 @@ def _take_in(
                 )
             for name, held in progress.kept.items():
                 held[torch.from_numpy(block.rows)] = block.kept[name]
+    if algorithm.hears and len(rows):
+        losses = simulation.ranks.tell(_losses(simulation, server.x, rows))
+        if not np.isfinite(losses).all():
+            client = rows[~np.isfinite(losses)][0]
+            raise DivergenceError(algorithm.name, server.round, f"the loss of client {client}")
+        server = protocol.hear(algorithm, server, rows, losses)
     server = protocol.count(algorithm, server, rows)
     progress.delivered[rows] += 1
     if len(found):
@@ -330,6 +336,24 @@ def _take_in(
     progress.influence[rows] += weights * protocol.scale(algorithm, server)
     progress.server = protocol.close(algorithm, server)
     return weights
+
+
+def _losses(simulation: Simulation, x: Tensor, rows: Rows) -> NDArray[np.float64]:
+    """Of the model x, on each of these clients' own data."""
+    world, training = simulation.world, simulation.training
+    first, sizes = world.offsets[rows], world.offsets[rows + 1] - world.offsets[rows]
+    ends = np.cumsum(sizes)
+    places = np.repeat(first - (ends - sizes), sizes) + np.arange(ends[-1])
+    found = score(
+        training.model,
+        training.layout,
+        x,
+        world.train,
+        training.dtype,
+        places=torch.from_numpy(places),
+    ).loss
+    means: NDArray[np.float64] = np.add.reduceat(found, ends - sizes) / sizes
+    return means
 
 
 def _stored(algorithm: Algorithm) -> bool:

@@ -54,6 +54,8 @@ CASES: dict[str, Algorithm] = {
     "feddu": _a.feddu(**_FEDDU, server_batch=2, inner=_a.fedavg(local=LOCAL)),
     "feddu, fedau": _a.feddu(**_FEDDU, server_steps=2, inner=_a.fedau(cutoff=3, local=LOCAL)),
     "feddu, fedkeep": _a.feddu(**_FEDDU, decay=0.9, inner=_a.fedkeep(cutoff=3, local=LOCAL)),
+    "ca_fed": _a.ca_fed(local=LOCAL),
+    "ca_fed, little bias": _a.ca_fed(bias=0.1, smoothing=0.5, server_lr=0.5, local=LOCAL),
     "f3ast": _a.f3ast(per_round=2, decay=0.2, local=LOCAL),
     "f3ast, one": _a.f3ast(per_round=1, decay=0.1, floor=0.05, local=LOCAL),
     "safari, f3ast": _a.safari(q=0.6, inner=_a.f3ast(per_round=2, decay=0.2, local=LOCAL)),

@@ -9,7 +9,7 @@ from tests.conformance.cases import ROUNDS, classification, logistic
 from tests.flower.federations import FakeTime, initial, names, nodes, own_data
 
 from turnout import InputError
-from turnout.algorithms import amplified, fedau, fedvarp, mifa, scaffold
+from turnout.algorithms import amplified, ca_fed, fedau, fedvarp, mifa, scaffold
 from turnout.flower import (
     InProcessGrid,
     Rules,
@@ -24,7 +24,7 @@ from turnout.parts.local import Local
 FULL_BATCH = Local(lr=0.3, steps=2, batch_size=None)
 
 
-def usual_app(algorithm, world, **more) -> ClientApp:
+def usual_app(algorithm, world, reports=True, **more) -> ClientApp:
     """Two steps of full-batch SGD, by torch's own optimiser, between Flower's usual lines."""
     app = ClientApp()
 
@@ -34,12 +34,16 @@ def usual_app(algorithm, world, **more) -> ClientApp:
         net.load_state_dict(message.content["arrays"].to_torch_state_dict())
         pool = own_data(world)(context)
         optimizer = torch.optim.SGD(net.parameters(), lr=message.content["config"]["lr"])
+        losses = []
         for _ in range(2):
             optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(net(pool.inputs), pool.targets)
+            losses.append(loss.item())
             loss.backward()
             optimizer.step()
         metrics = MetricRecord({"train_loss": loss.item(), "num-examples": len(pool)})
+        if reports:
+            metrics["loss-before"] = losses[0]
         content = RecordDict({"arrays": ArrayRecord(net.state_dict()), "metrics": metrics})
         return Message(content, reply_to=message)
 
@@ -74,6 +78,7 @@ def play(app, algorithm, world, config=None, **more):
         fedvarp,
         lambda **k: mifa(memory="client", **k),
         lambda **k: amplified(3, 2.0, fedau(**k)),
+        ca_fed,
     ],
 )
 def test_a_loop_of_ones_own_that_takes_the_same_steps_gives_the_same_models(build):
@@ -81,6 +86,16 @@ def test_a_loop_of_ones_own_that_takes_the_same_steps_gives_the_same_models(buil
     own, _ = play(usual_app(algorithm, world), algorithm, world, ConfigRecord({"lr": 0.3}))
     ours, _ = play(client_app(algorithm, logistic(), own_data(world)), algorithm, world)
     torch.testing.assert_close(own, ours, rtol=1e-9, atol=1e-11)
+
+
+def test_a_loss_that_the_server_goes_by_must_be_reported():
+    algorithm, world = ca_fed(local=FULL_BATCH), classification()
+    lr = ConfigRecord({"lr": 0.3})
+    models, result = play(usual_app(algorithm, world, reports=False), algorithm, world, lr)
+    assert all(torch.equal(model, models[0]) for model in models)
+    refusals = [name for name in result.train_metrics_clientapp[1] if name.startswith("refused:")]
+    assert len(refusals) == 3
+    assert "without a finite number as its metric 'loss-before'" in refusals[0]
 
 
 def test_control_variates_need_every_step():

@@ -13,6 +13,7 @@ from tests.flower.federations import FakeTime, initial, names, nodes, own_data, 
 from turnout import InputError
 from turnout.algorithms import (
     average_all,
+    ca_fed,
     fedau,
     feddu,
     fedvarp,
@@ -146,6 +147,7 @@ def test_who_never_delivered_has_lost_nothing():
         (fedvarp(), "fedvarp remembers"),
         (scaffold(), "scaffold remembers"),
         (wait_full(), "wait_full holds updates back"),
+        (ca_fed(), "ca_fed goes by the loss that each client reports"),
         (fltrust(), "fltrust judges and rescales every update"),
         (feddu([[1, 2]], [1, 1]), "feddu is told how many samples of each class every client has"),
     ],

@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 from turnout.algorithms.adaptive import fedadam, fedavgm, fedyogi
 from turnout.algorithms.amplified import amplified
 from turnout.algorithms.amplified_scaffold import amplified_scaffold
+from turnout.algorithms.ca_fed import ca_fed
 from turnout.algorithms.centralised import centralised
 from turnout.algorithms.f3ast import f3ast
 from turnout.algorithms.fedau import fedau
@@ -34,6 +35,7 @@ __all__ = [
     "amplified",
     "amplified_scaffold",
     "average_all",
+    "ca_fed",
     "centralised",
     "f3ast",
     "fedadam",

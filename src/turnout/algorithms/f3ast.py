@@ -47,21 +47,18 @@ def f3ast(
 def rarest(rate: RunningRate, per_round: int) -> Selection:
     """Those whose share is largest beside the rate at which they have been asked; by lot if alike."""
 
-    def choose(
+    def step(
         state: State,
         round: int,
         available: Rows,
         shares: NDArray[np.float64],
         draw: np.random.Generator,
-    ) -> Rows:
-        if len(available) <= per_round:
-            return available
-        mixed = draw.permutation(len(available))
-        beside = rate.at(state, round, available[mixed]) / np.maximum(shares[mixed], 1e-300)
-        first = mixed[np.argsort(beside, kind="stable")[:per_round]]
-        return np.sort(available[first])
+    ) -> tuple[Rows, State]:
+        asked = available
+        if len(available) > per_round:
+            mixed = draw.permutation(available)
+            beside = rate.at(state, round, mixed) / np.maximum(shares[mixed], 1e-300)
+            asked = np.sort(mixed[np.argsort(beside, kind="stable")[:per_round]])
+        return asked, rate.observe(state, round, asked)
 
-    def observe(state: State, round: int, available: Rows, asked: Rows) -> State:
-        return rate.observe(state, round, asked)
-
-    return Selection(rate.init, choose, observe)
+    return Selection(rate.init, step)

@@ -361,7 +361,8 @@ def _keep(cell: Cell, federation: Federation, rounds: int) -> None:
     write(cell.folder / "clients.csv", _csv(federation.client_table()))
     if training.model.classification:
         write(cell.folder / "classes.csv", _csv(_class_table(federation)))
-    if rounds:
+    # Whom a selection asks that goes by losses, no replay can tell.
+    if rounds and not federation.simulation.algorithm.hears:
         log = participation_log(federation.simulation, rounds)
         replace(cell.folder / "participation.parquet", lambda draft: export(log, draft))
 
@@ -396,7 +397,9 @@ def participation_log(simulation: Simulation, rounds: int) -> Log:
         if protocol.asks_clients(simulation.algorithm, seed, t):
             cohort = came.cohort
             if selection is not None:
-                cohort, known = protocol.chosen(selection, known, asked, cohort, shares, seed)
+                cohort, known = protocol.chosen(
+                    selection, known, asked, cohort, world.clients, shares, seed
+                )
             asked += 1
             who.append(cohort)
             when.append(np.full(len(cohort), t))

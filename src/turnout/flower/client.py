@@ -15,7 +15,7 @@ from turnout.data.pool import Pool
 from turnout.engine import choose_engine
 from turnout.engine.contract import Training
 from turnout.errors import InputError
-from turnout.evaluate import Evaluator
+from turnout.evaluate import Evaluator, score
 from turnout.flat import Layout
 from turnout.flower import messages
 from turnout.flower.answers import (
@@ -79,6 +79,9 @@ def client_app(
         )
         pend_vectors(context, ticket, block.kept)
         metrics = MetricRecord({"num-examples": len(pool)})
+        if chosen.hears:
+            scores = score(module, training.layout, x, pool, x.dtype)
+            metrics[messages.LOSS] = float(scores.loss.mean())
         return delivery(name(context), ticket, block.upload, metrics)
 
     answer_orders(app, work, secure)

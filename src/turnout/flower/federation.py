@@ -203,4 +203,4 @@ class Federation:
     @property
     def _expected(self) -> Expected:
         names = messages.change_names(self.algorithm)
-        return Expected(self.progress.server.x, names, self.norm_bound)
+        return Expected(self.progress.server.x, names, self.norm_bound, self.algorithm.hears)

@@ -22,6 +22,8 @@ from turnout.round import MEMORY, Broadcast
 
 GREETING = f"{MessageType.QUERY}.turnout"
 """The message type that asks a node for its client's stable name."""
+LOSS = "loss-before"
+"""The metric under which clients report the loss of the model that they were sent, where asked to."""
 _OWN, _MEANS, _UPDATE, _CHANGE = "turnout", "turnout.means", "update", "change."
 
 

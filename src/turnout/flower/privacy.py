@@ -82,6 +82,11 @@ def require_private(algorithm: Algorithm) -> None:
             f"{algorithm.name} is told {algorithm.assistance.share.reads}, which no noise covers; use "
             "a method that goes by updates alone, such as fedau or stand_in"
         )
+    if algorithm.hears:
+        raise InputError(
+            f"{algorithm.name} goes by the loss that each client reports, which no noise covers; use a "
+            "method that goes by updates alone, such as fedau or f3ast"
+        )
     if algorithm.judge is not None:
         raise InputError(
             f"{algorithm.name} judges and rescales every update, so that the noise is not of the size "

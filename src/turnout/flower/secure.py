@@ -63,6 +63,11 @@ def require_sums(algorithm: Algorithm) -> None:
             f"{algorithm.name} counts each client once a window, so it must be able to leave out "
             "single updates; secure aggregation shows it only the sum of all of them"
         )
+    if algorithm.hears:
+        raise InputError(
+            f"{algorithm.name} goes by the loss that each client reports, which secure aggregation does "
+            "not hide; use a method that goes by sums, such as fedau or f3ast"
+        )
     if algorithm.judge is not None:
         raise InputError(
             f"{algorithm.name} judges every update by the server's own, so it must see each of them; "

@@ -1,7 +1,7 @@
 """What a reply must be before it may touch the model; anything else is refused with a reason."""
 
 from collections.abc import Iterable
-from math import inf
+from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from flwr.app import Message, MetricRecord
 from torch import Tensor
 
 from turnout.flower import messages
-from turnout.flower.messages import Reply, Ticket
+from turnout.flower.messages import LOSS, Reply, Ticket
 from turnout.flower.secure_wire import Vouched
 from turnout.flower.words import one_line
 from turnout.parts.local import Tensors
@@ -37,6 +37,8 @@ class Expected(NamedTuple):
     changes: tuple[str, ...]
     """Names of the changes that a client must send."""
     norm_bound: float | None
+    hears: bool = False
+    """Must clients report their loss?"""
 
 
 class Accepted(NamedTuple):
@@ -78,7 +80,19 @@ def examine(message: Message, client: str, ticket: Ticket, expected: Expected) -
     for name, vector in named.items():
         _check(name, vector, expected)
     changes: Tensors = {name: change[None] for name, change in said.changes.items()}
-    return Accepted(Upload(said.update[None], np.array([ticket.weight]), changes), said.metrics)
+    losses = np.array([_loss(said.metrics)]) if expected.hears else None
+    upload = Upload(said.update[None], np.array([ticket.weight]), changes, losses)
+    return Accepted(upload, said.metrics)
+
+
+def _loss(metrics: MetricRecord) -> float:
+    loss = metrics.get(LOSS)
+    if not isinstance(loss, int | float) or not isfinite(loss):
+        raise RefusedError(
+            f"without a finite number as its metric {LOSS!r}, the loss of the model that it was sent, "
+            "by which the server chooses whom to ask"
+        )
+    return float(loss)
 
 
 def vouch(words: Vouched, client: str, ticket: Ticket) -> None:
