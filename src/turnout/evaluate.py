@@ -15,6 +15,7 @@ from turnout.errors import require
 from turnout.flat import Layout
 from turnout.models import Model
 from turnout.models.losses import correct
+from turnout.products import quick
 from turnout.world import World
 
 Floats = NDArray[np.float64]
@@ -153,7 +154,7 @@ def score(
     losses, hits = [], []
     module.eval()
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), quick(layout.size):
             for start in range(0, len(pool if places is None else places), _CHUNK):
                 chunk = slice(start, start + _CHUNK)
                 rows = chunk if places is None else places[chunk]

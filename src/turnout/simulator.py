@@ -27,6 +27,7 @@ from turnout.errors import InputError, require
 from turnout.evaluate import ClientScores, Evaluator, Metrics, score
 from turnout.models import Model, initialise
 from turnout.parts.local import Local, Tensors
+from turnout.products import quick
 from turnout.ranks import Ranks, found
 from turnout.room import require_room
 from turnout.round import Broadcast, ServerState
@@ -255,7 +256,7 @@ def opened(simulation: Simulation, progress: Progress) -> Turn:
         seed = simulation.training.seed
         cohort, progress.server = protocol.select(algorithm, progress.server, cohort, seed)
         rows = np.intersect1d(cohort, rows, assume_unique=True)
-    with undisturbed(simulation.engine.workers):
+    with undisturbed(simulation.engine.workers), quick(simulation.training.layout.size):
         _serve(simulation, progress, "beside")
     broadcast = protocol.announce(algorithm, progress.server, rows)
     if not np.isfinite(broadcast.weights).all():
@@ -288,7 +289,8 @@ def closed(
 ) -> Round:
     """Take in what was trained, and move on. Raises `DivergenceError`."""
     algorithm = simulation.algorithm
-    with undisturbed(1 if turn.broadcast is None else simulation.engine.workers):
+    workers = 1 if turn.broadcast is None else simulation.engine.workers
+    with undisturbed(workers), quick(simulation.training.layout.size):
         if turn.broadcast is None:
             _serve(simulation, progress, "instead")
             happened = Round(turn.round, "server", turn.cohort, turn.rows, np.zeros(0))

@@ -14,6 +14,7 @@ from turnout.engine.batched import Batched
 from turnout.engine.contract import Block
 from turnout.engine.crew import undisturbed
 from turnout.engine.joint import Cohort, Joint
+from turnout.products import quick
 from turnout.simulator import (
     DivergenceError,
     Federation,
@@ -61,7 +62,8 @@ class Together:
 
     def __init__(self, federations: Sequence[Federation]) -> None:
         self._members = {id(federation): k for k, federation in enumerate(federations)}
-        self._joint = Joint([federation.simulation.training for federation in federations])
+        trainings = [federation.simulation.training for federation in federations]
+        self._joint, self._parameters = Joint(trainings), trainings[0].layout.size
 
     def __call__(self, federations: Sequence[Federation]) -> list[Round | DivergenceError]:
         """One round of each."""
@@ -75,7 +77,7 @@ class Together:
         blocks: dict[int, Block] = {}
         for places in self._blocks(federations, turns):
             cohorts = [self._cohort(federations[place], turns[place]) for place in places]
-            with undisturbed(torch.get_num_threads()):
+            with undisturbed(torch.get_num_threads()), quick(self._parameters):
                 blocks |= zip(places, self._joint.train(cohorts), strict=True)
         for place, turn in turns.items():
             simulation, progress = federations[place].simulation, federations[place].progress

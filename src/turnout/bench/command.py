@@ -83,7 +83,7 @@ def _page(
         "Everybody does the same work: mini-batches are drawn, gathered from bytes and normalised, "
         "clients train, the server averages; nothing is evaluated. Each contestant is a process "
         "of its own; they take turns, and the best turn of each counts. The peak is that of "
-        "float32 products of 1024 × 1024 matrices on all cores, timed in the same turns. Peak "
+        "torch's float32 products of 1024 × 1024 matrices on all cores, timed in the same turns. Peak "
         "memory is that of all processes of a contestant, Python and torch included. 1 thread "
         "and as many as cores: others are compared at the better one.",
     ]

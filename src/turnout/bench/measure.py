@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from turnout.bench.contestants import CONTESTANTS, PEAK, PEAK_FLOPS, Contestant
+from turnout.bench.contestants import CONTESTANTS, OUR_PEAK, PEAK, PEAK_FLOPS, Contestant
 from turnout.bench.worker import TroubleError, Worker
 from turnout.bench.workloads import Workload
 
@@ -48,8 +48,10 @@ class Measured:
     flops: int
     """Of a round."""
     peak: float
-    """Operations a second of the best product seen beside the rounds; 0 where none was timed."""
+    """Operations a second of torch's best product seen beside the rounds; 0 where none was timed."""
     timings: list[Timing]
+    our_peak: float = 0.0
+    """The same of products as our engines take them, see `turnout.products`."""
 
     def best_of(self, side: str) -> Timing | None:
         """The fastest of one side: others are measured at their own best setting."""
@@ -84,10 +86,10 @@ def measure(workload: Workload, names: Sequence[str], plan: Plan, say: Say) -> M
             if timing.contestant.name in workers:
                 timing.memory = workers[timing.contestant.name].memory()
                 workers[timing.contestant.name].end()
-    products = [t for t in timings if t.contestant.name == PEAK and t.turns]
-    rest = [t for t in timings if t.contestant.name != PEAK]
-    peak = PEAK_FLOPS / products[0].best if products else 0.0
-    return Measured(workload, workload.flops(), peak, rest)
+    peaks = {t.contestant.name: PEAK_FLOPS / t.best for t in timings if t.turns}
+    rest = [t for t in timings if t.contestant.name not in (PEAK, OUR_PEAK)]
+    torchs, ours = (peaks.get(name, 0.0) for name in (PEAK, OUR_PEAK))
+    return Measured(workload, workload.flops(), torchs, rest, ours)
 
 
 def _take_turns(

@@ -22,6 +22,7 @@ from turnout.engine.reference import Reference
 from turnout.engine.threaded import Precision, Threaded
 from turnout.errors import choose, require
 from turnout.parts.local import Local
+from turnout.products import quick
 from turnout.round import Broadcast, nothing_kept
 
 log = logging.getLogger("turnout")
@@ -166,13 +167,14 @@ def _try(engine: Engine, training: Training, outlook: Outlook) -> _Trial:
 
     def seconds() -> float:
         began = perf_counter()
-        for _ in engine.train(
-            algorithm,
-            broadcast,
-            rows,
-            lambda some: {name: held[: len(some)] for name, held in kept.items()},
-        ):
-            pass
+        with quick(training.layout.size):
+            for _ in engine.train(
+                algorithm,
+                broadcast,
+                rows,
+                lambda some: {name: held[: len(some)] for name, held in kept.items()},
+            ):
+                pass
         return perf_counter() - began
 
     before, after = seconds(), min(seconds(), seconds())
