@@ -70,6 +70,18 @@ def trace_of_a_week() -> Participation:
         return participation.trace(path, round_s=3600, period_s=24 * 3600, whole_round=True)
 
 
+def at_their_own_pace() -> Participation:
+    """Some take ten times as long as others, and all begin again as soon as they have finished."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "log.csv"
+        lines = ["client,started_s,took_s"]
+        for client in range(CLIENTS):
+            took = round(10 * 10 ** (client / CLIENTS))
+            lines += [f"{client},{client + k * took},{took}" for k in range(600 // took)]
+        path.write_text("\n".join(lines) + "\n")
+        return participation.arrivals(path)
+
+
 PROCESSES: dict[str, Callable[[], Participation]] = {
     "always": lambda: participation.always(CLIENTS),
     "uniform": lambda: participation.uniform(CLIENTS, 5),
@@ -86,6 +98,7 @@ PROCESSES: dict[str, Callable[[], Participation]] = {
     "sine_drift": lambda: participation.sine_drift(0.4, CLIENTS, amplitude=1.0, period=60),
     "step_drift": lambda: participation.step_drift(RATES, at=60),
     "trace": trace_of_a_week,
+    "arrivals": at_their_own_pace,
     "given": lambda: participation.given(
         participation.bernoulli(RATES, seed=3).mask(30), repeat=True
     ),

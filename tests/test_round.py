@@ -239,7 +239,7 @@ def test_a_gate_loses_no_change_that_a_client_has_committed() -> None:
 
 def test_a_gate_of_another_kind() -> None:
     """Half of the clients are enough, and the model moves by the mean over those who came."""
-    half = Gate(lambda contributed: contributed.mean() >= 0.5)
+    half = Gate(lambda tally: tally.delivered >= tally.population / 2)
     algorithm = replace(a.fedavg(), gate=half)
     state = start(algorithm, ONE, 4)
     for row, expected in ((0, 8), (0, 8), (3, 5), (1, 5)):

@@ -132,9 +132,15 @@ class Memory(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """Holds the model until enough clients have contributed; each counts once a window."""
+    """Holds the model until enough updates have come."""
 
-    ready: Callable[[NDArray[np.bool_]], bool]
+    ready: Callable[[Tally], bool]
+    once: bool = True
+    """Does each client count once, with the first update that it delivers while the gate is shut?"""
+
+
+Lateness = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+"""How often the model has moved since each client was sent it → what its update counts for beside ω"""
 
 
 class Selection(NamedTuple):
@@ -217,6 +223,7 @@ class Algorithm:
     gate: Gate | None = None
     assistance: Assistance | None = None
     judge: Judge | None = None
+    lateness: Lateness | None = None
     selection: Selection | None = None
     own_start: bool = False
     """Does a client go on from the model that the round left in which it last delivered?"""
@@ -243,6 +250,11 @@ class Algorithm:
         return helped is not None and (helped.when != "instead" or helped.q < 1)
 
     @property
+    def reweighs(self) -> bool:
+        """Does the server decide what each update counts for, when it arrives?"""
+        return self.judge is not None or self.lateness is not None
+
+    @property
     def hears(self) -> bool:
         """Do clients report their losses, each its own?"""
         return self.selection is not None and self.selection.hear is not None
@@ -250,7 +262,7 @@ class Algorithm:
     @property
     def sums_only(self) -> bool:
         """Does the server need nothing but sums over clients (so secure aggregation applies)?"""
-        blind = self.gate is None and self.judge is None and not self.hears
+        blind = self.gate is None and not self.reweighs and not self.hears
         return blind and (self.memory is None or self.memory.recall is None)
 
 

@@ -113,7 +113,7 @@ class ServerState:
     delivered: int = 0
     """How many updates are in `total`."""
     contributed: NDArray[np.bool_] | None = None
-    """[N], with a gate only: whose update is in `total`."""
+    """[N], with a gate that counts each client once: whose update is in `total`."""
     starts: Tensor | None = None
     """[N, d], where clients go on from their own model: the one that ended the round in which each
     last delivered, or the first of all."""
@@ -129,6 +129,10 @@ class ServerState:
     """[1], with a judge only: what the updates in `total` count for, together."""
     selection: State = field(default_factory=dict)
     """What the selection has seen."""
+    version: int = 0
+    """How often the model has moved by what clients sent."""
+    sent: NDArray[np.int64] | None = None
+    """[N], where lateness counts: which version each client was sent."""
 
 
 def start(
@@ -145,6 +149,7 @@ def start(
         right = f"one number for each of {clients} clients, none negative, with sum 1"
         good = shares.shape == (clients,) and bool((shares >= 0).all())
         require(good and abs(float(shares.sum()) - 1) < 1e-6, "shares", shares, right)
+    once = algorithm.gate is not None and algorithm.gate.once
     guided = assistance is not None and assistance.when == "beside"
     return ServerState(
         x=x.clone(),
@@ -158,7 +163,7 @@ def start(
         seen=np.zeros(clients, dtype=bool),
         seen_count=0,
         total=torch.zeros_like(x),
-        contributed=np.zeros(clients, dtype=bool) if algorithm.gate else None,
+        contributed=np.zeros(clients, dtype=bool) if once else None,
         starts=x.repeat(clients, 1) if algorithm.own_start else None,
         arrived=np.zeros(clients, dtype=bool) if algorithm.own_start else None,
         changes={name: torch.zeros_like(x) for name in rule.shared},
@@ -166,6 +171,7 @@ def start(
         guide=torch.zeros_like(x) if guided else None,
         trust=x.new_zeros(1) if algorithm.judge else None,
         selection=algorithm.selection.init(clients) if algorithm.selection else {},
+        sent=np.zeros(clients, dtype=np.int64) if algorithm.lateness else None,
     )
 
 
@@ -224,6 +230,13 @@ def announce(algorithm: Algorithm, state: ServerState, rows: Rows) -> Broadcast:
         shares=np.ones(len(rows)) if state.shares is None else state.shares[rows],
         means=state.means,
     )
+
+
+def sent(state: ServerState, rows: Rows) -> ServerState:
+    """These clients have been sent the model as it is."""
+    if state.sent is not None:
+        state.sent[rows] = state.version
+    return state
 
 
 def keeps(algorithm: Algorithm) -> tuple[str, ...]:
@@ -366,7 +379,7 @@ def _scaled(values: NDArray[np.float64], block: Tensor) -> Tensor:
 
 def absorb(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) -> ServerState:
     """Take in the uploads of these clients. Delivery, not asking, is what counts as participation."""
-    state = add(algorithm, state, rows, judged(algorithm, state, upload))
+    state = add(algorithm, state, rows, judged(algorithm, state, rows, upload))
     if upload.losses is not None:
         state = hear(algorithm, state, rows, upload.losses)
     return count(algorithm, state, rows)
@@ -381,8 +394,13 @@ def hear(
     return state
 
 
-def judged(algorithm: Algorithm, state: ServerState, upload: Upload) -> Upload:
-    """The uploads as they count, where the server judges each by its own update."""
+def judged(algorithm: Algorithm, state: ServerState, rows: Rows, upload: Upload) -> Upload:
+    """The uploads as they count, where the server goes by how late each is, or by its own update."""
+    if algorithm.lateness is not None and state.sent is not None:
+        factor = algorithm.lateness(state.version - state.sent[rows])
+        upload = upload._replace(
+            update=_scaled(factor, upload.update), weights=upload.weights * factor
+        )
     if algorithm.judge is None or state.guide is None:
         return upload
     updates, trust = algorithm.judge(upload.update, state.guide)
@@ -513,7 +531,7 @@ def close(algorithm: Algorithm, state: ServerState) -> ServerState:
     clients = len(state.seen)
     tally = tally_of(state)
     gate, contributed = algorithm.gate, state.contributed
-    if gate is None or contributed is None or gate.ready(contributed):
+    if gate is None or gate.ready(tally):
         direction = _divide(state.total, algorithm.weight.divisor(tally))
         if algorithm.memory is not None and algorithm.beta:
             remembered = state.memory["mean"] * clients
@@ -525,6 +543,7 @@ def close(algorithm: Algorithm, state: ServerState) -> ServerState:
             direction += times * state.guide
         step, state.transform = algorithm.transform.apply(direction, state.x, state.transform)
         state.x = state.x + step
+        state.version += 1
         state.total = torch.zeros_like(state.x)
         state.delivered = 0
         if state.trust is not None:

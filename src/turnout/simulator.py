@@ -25,6 +25,7 @@ from turnout.engine.crew import undisturbed
 from turnout.engine.threaded import Precision
 from turnout.errors import InputError, require
 from turnout.evaluate import ClientScores, Evaluator, Metrics, score
+from turnout.flight import arrive, depart, nothing_sent, require_own_pace
 from turnout.models import Model, initialise
 from turnout.parts.local import Local, Tensors
 from turnout.products import quick
@@ -83,6 +84,8 @@ class Simulation:
         training = Training(
             replace(model, module=module), world.train, world.offsets, seed, dtype, augment
         )
+        if world.participation.asynchronous:
+            require_own_pace(algorithm, world.participation.name)
         server = _server_data(algorithm, world)
         _require_room(algorithm, world, server)
         outlook = _outlook(algorithm, world, rounds) if rounds and engine == "auto" else None
@@ -151,6 +154,8 @@ class Progress:
     """[N]: how often each client's update has arrived."""
     influence: NDArray[np.float64]
     """[N]: sum over rounds of the effective weight ω·N/divisor of each delivered update."""
+    flight: State = field(default_factory=dict)
+    """What clients were sent who have not finished, where a round is an arrival."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +194,7 @@ def begin(simulation: Simulation, start: Tensor | None = None) -> Progress:
         },
         delivered=np.zeros(clients, dtype=np.int32),
         influence=np.zeros(clients),
+        flight=nothing_sent(clients, x) if world.participation.asynchronous else {},
     )
 
 
@@ -251,17 +257,22 @@ def opened(simulation: Simulation, progress: Progress) -> Turn:
     if not protocol.asks_clients(algorithm, simulation.training.seed, number):
         nobody = np.zeros(0, dtype=np.int64)
         return Turn(number, nobody, nobody, None)
-    cohort, rows = attendance
+    cohort, rows, began = attendance
     if algorithm.selection is not None:
         seed = simulation.training.seed
         cohort, progress.server = protocol.select(algorithm, progress.server, cohort, seed)
         rows = np.intersect1d(cohort, rows, assume_unique=True)
     with undisturbed(simulation.engine.workers), quick(simulation.training.layout.size):
         _serve(simulation, progress, "beside")
-    broadcast = protocol.announce(algorithm, progress.server, rows)
+    told = rows if began is None else began
+    broadcast = protocol.announce(algorithm, progress.server, told)
     if not np.isfinite(broadcast.weights).all():
-        client = rows[~np.isfinite(broadcast.weights)][0]
+        client = told[~np.isfinite(broadcast.weights)][0]
         raise DivergenceError(algorithm.name, number, f"the weight of client {client}")
+    progress.server = protocol.sent(progress.server, told)
+    if began is not None:
+        depart(progress.flight, began, broadcast)
+        broadcast = arrive(progress.flight, rows, broadcast)
     return Turn(number, cohort, rows, broadcast)
 
 
@@ -314,10 +325,10 @@ def _take_in(
 ) -> NDArray[np.float64]:
     """The weights that count: those that clients were sent, or those that updates are given."""
     algorithm, server = simulation.algorithm, progress.server
-    found = torch.zeros(0 if algorithm.judge is None else len(rows), dtype=server.x.dtype)
+    found = torch.zeros(len(rows) if algorithm.reweighs else 0, dtype=server.x.dtype)
     with simulation.ranks.summing(lambda: [*protocol.sums(algorithm, server), found]):
         for block in blocks:
-            upload = protocol.judged(algorithm, server, block.upload)
+            upload = protocol.judged(algorithm, server, block.rows, block.upload)
             server = protocol.add(algorithm, server, block.rows, upload)
             if len(found):
                 found[np.searchsorted(rows, block.rows)] = torch.from_numpy(upload.weights).to(

@@ -1,6 +1,7 @@
 """What goes wrong in the field: the round goes on, and what did not arrive leaves no trace."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -198,6 +199,21 @@ def test_a_late_update_is_taken_in_the_next_round_where_late_rounds_allows(tmp_p
     trained = [m.metadata.group_id for m in field.grid.pushed if m.metadata.dst_node_id == 979]
     assert trained.count("2") == 1
     assert trained.count("3") == 0
+
+
+def test_how_late_an_update_is_the_server_knows(tmp_path, monkeypatch):
+    """FedBuff with a buffer of one moves in each round; what began a round ago is one version late."""
+    found, buffered = [], CASES["fedbuff, one"]
+
+    def noted(late):
+        found.extend(late.tolist())
+        return buffered.lateness(late)
+
+    monkeypatch.setitem(CASES, "fedbuff, noted", replace(buffered, lateness=noted))
+    field = Field(tmp_path, {(3, 2): slow(1.5)}, "fedbuff, noted", LATE).run()
+    assert field.outcome(2, 3) == "late"
+    assert found.count(1) == 1
+    assert set(found) == {0, 1}
 
 
 def test_and_refused_where_it_does_not(tmp_path):

@@ -22,7 +22,7 @@ from tests.flower.federations import (
 )
 
 from turnout import InputError
-from turnout.algorithms import ca_fed, fedau, fedvarp, fltrust, mifa, wait_minibatch
+from turnout.algorithms import ca_fed, fedau, fedbuff, fedvarp, fltrust, mifa, wait_minibatch
 from turnout.flower import InProcessGrid, Rules, SecureAggregation, Strategy, client_app
 from turnout.flower.packing import Packing
 from turnout.parts.local import Local
@@ -237,6 +237,7 @@ def test_a_client_that_has_lost_its_memory_is_left_out_and_all_start_anew():
     [
         (mifa(), "mifa keeps a table of clients' updates at the server"),
         (ca_fed(), "ca_fed goes by the loss that each client reports"),
+        (fedbuff(), "fedbuff weighs every update by how late it is"),
         (fltrust(), "fltrust judges every update by the server's own"),
         (fedvarp(), "must see each of them; secure aggregation shows it only their sum"),
         (wait_minibatch(), "wait_minibatch counts each client once a window"),

@@ -30,12 +30,13 @@ from tests.flower.federations import (
 from torch import nn
 
 from turnout import InputError, checkpoint
-from turnout.algorithms import fedau, fedavg, safari
+from turnout.algorithms import f3ast, fedau, fedavg, safari
 from turnout.data.pool import Pool
 from turnout.flower import InProcessGrid, Rules, Strategy, client_app
 from turnout.flower.happened import mean_metrics
 from turnout.flower.packing import Packing, record
 from turnout.models import Model
+from turnout.participation import arrivals
 from turnout.parts.local import Local
 
 
@@ -251,6 +252,20 @@ def test_a_record_and_its_vector_are_the_same_numbers():
 def test_rules_that_cannot_be_are_refused(settings, sentence):
     with pytest.raises(InputError, match=sentence):
         Rules(**settings)
+
+
+def test_a_process_of_arrivals_is_not_to_be_injected(tmp_path):
+    (tmp_path / "log.csv").write_text("client,started_s,took_s\n5,0,1\n")
+    process = arrivals(tmp_path / "log.csv")
+    with pytest.raises(
+        InputError, match=r"participation is arrivals, .* leave it out, .*late_rounds"
+    ):
+        Strategy(fedau(), 6, participation=process)
+
+
+def test_who_selects_says_how_many():
+    with pytest.raises(InputError, match="per_round is 3; it must be none: f3ast itself says"):
+        Strategy(f3ast(), 6, rules=Rules(per_round=3))
 
 
 def test_a_recipe_that_was_not_called_is_no_algorithm():

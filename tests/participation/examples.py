@@ -8,6 +8,7 @@ import numpy as np
 from turnout.participation import (
     Participation,
     always,
+    arrivals,
     bernoulli,
     cyclic,
     excluded,
@@ -32,6 +33,15 @@ TRACE = """client,available_from_s,available_until_s
 4,80,100
 4,0,20
 5,0,100
+"""
+
+ARRIVALS = """client,started_s,took_s
+4,2,7
+0,0,4
+1,1,3
+0,4,5
+2,9,0.5
+1,4,8
 """
 
 MASK = [[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]]
@@ -76,6 +86,10 @@ FIXED: dict[str, Build] = {
     "grouped": lambda _, __: grouped(7, groups=3, length=2),
     "trace": lambda folder, _: trace(csv(folder), round_s=7.0, clients=8),
     "trace (whole round)": lambda folder, _: trace(csv(folder), round_s=7, whole_round=True),
+    "arrivals": lambda folder, _: arrivals(csv(folder, ARRIVALS, "arrivals.csv"), clients=6),
+    "lossy (arrivals)": lambda folder, _: lossy(
+        arrivals(csv(folder, ARRIVALS, "arrivals.csv")), loss=[0, 1, 0, 0, 0]
+    ),
     "given": lambda _, __: given(MASK, repeat=True),
     "given (array)": lambda _, __: given(np.eye(40, dtype=bool)),
     "excluded (given)": lambda _, __: excluded(given(MASK, repeat=True), absent=[0]),

@@ -59,8 +59,9 @@ def test_constructors_explain_themselves(name: str) -> None:
 @drawn(seed=st.integers(0, 2**40))
 def test_rows_are_sorted_and_the_delivered_were_asked(name: str, folder: Path, seed: int) -> None:
     process = EVERY[name](folder, seed)
-    for cohort, delivered in process.rounds(ROUNDS):
-        for rows in (cohort, delivered):
+    for cohort, delivered, began in process.rounds(ROUNDS):
+        assert (began is not None) == process.asynchronous
+        for rows in (cohort, delivered, cohort if began is None else began):
             assert rows.dtype == np.int64
             assert rows.ndim == 1
             assert (np.diff(rows) > 0).all()

@@ -15,6 +15,7 @@ from turnout.algorithms.f3ast import f3ast
 from turnout.algorithms.fedau import fedau
 from turnout.algorithms.fedavg import average_all, fedavg
 from turnout.algorithms.fedawe import fedawe
+from turnout.algorithms.fedbuff import fedbuff
 from turnout.algorithms.feddu import feddu
 from turnout.algorithms.fedkeep import fedkeep
 from turnout.algorithms.fedprox import fedprox
@@ -43,6 +44,7 @@ __all__ = [
     "fedavg",
     "fedavgm",
     "fedawe",
+    "fedbuff",
     "feddu",
     "fedkeep",
     "fedprox",

@@ -19,7 +19,7 @@ def wait_minibatch(server_lr: float = 1.0, local: Local = Local()) -> Algorithm:
     Each client's first delivered update of the window counts. A client that never comes holds the
     model for ever.
     """
-    everybody = Gate(ready=lambda contributed: bool(contributed.all()))
+    everybody = Gate(ready=lambda tally: tally.delivered == tally.population)
     return Algorithm("wait_minibatch", uniform(per_client), sgd(server_lr), local, gate=everybody)
 
 

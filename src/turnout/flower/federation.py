@@ -100,6 +100,7 @@ class Federation:
         """What each of these clients is told."""
         server = self.progress.server
         broadcast = protocol.announce(self.algorithm, server, rows)
+        protocol.sent(server, rows)
         return [
             Ticket(
                 seed=self.seed,

@@ -105,6 +105,7 @@ def grow(algorithm: Algorithm, progress: Progress, clients: int) -> Progress:
         seen=_padded(old.seen, clients, False),
         contributed=None if old.contributed is None else _padded(old.contributed, clients, False),
         starts=None if old.starts is None else _grown_starts(old.starts, old.x, clients),
+        sent=None if old.sent is None else _padded(old.sent, clients, old.version),
         arrived=None if old.arrived is None else _padded(old.arrived, clients, False),
     )
     return replace(

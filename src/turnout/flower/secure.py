@@ -58,6 +58,11 @@ class SecureAggregation:
 
 def require_sums(algorithm: Algorithm) -> None:
     """Refuse an algorithm that would need more than the sum."""
+    if algorithm.lateness is not None:
+        raise InputError(
+            f"{algorithm.name} weighs every update by how late it is, so it must see each of them; "
+            "secure aggregation shows it only their sum, and of those alone that come in time"
+        )
     if algorithm.gate is not None:
         raise InputError(
             f"{algorithm.name} counts each client once a window, so it must be able to leave out "

@@ -82,6 +82,12 @@ class Strategy(FlowerStrategy):
         )
         right = "an algorithm, such as turnout.algorithms.fedau()"
         require(isinstance(algorithm, Algorithm), "algorithm", algorithm, right)
+        if participation is not None and participation.asynchronous:
+            raise InputError(
+                f"participation is {participation.name}, in which clients take their own time; in a "
+                "live federation they do so by themselves: leave it out, and let updates in late with "
+                "Rules(late_rounds=...)"
+            )
         most = None if rules is None else rules.per_round
         right = f"none: {algorithm.name} itself says how many are asked"
         require(algorithm.selection is None or most is None, "per_round", most, right)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from turnout.participation.always import always
+from turnout.participation.arrivals import arrivals
 from turnout.participation.bernoulli import bernoulli
 from turnout.participation.cyclic import cyclic
 from turnout.participation.drift import sine_drift, step_drift
@@ -36,6 +37,7 @@ PROCESSES: dict[str, Callable[..., Participation]] = {
         sine_drift,
         step_drift,
         trace,
+        arrivals,
         given,
     )
 }
@@ -50,6 +52,7 @@ __all__ = [
     "State",
     "Summary",
     "always",
+    "arrivals",
     "bernoulli",
     "class_rates",
     "cyclic",

@@ -24,7 +24,7 @@ def lossy(inner: Participation, loss: Chances, seed: int = 0) -> Participation:
     def step(state: State, round: int) -> tuple[Attendance, State]:
         came, then = inner.step(state, round)
         lost = toss(bits, loss.item, seed, purpose, round)
-        return Attendance(came.cohort, came.delivered[~lost[came.delivered]]), then
+        return came._replace(delivered=came.delivered[~lost[came.delivered]]), then
 
     def among(rows: Rows) -> Participation:
         return lossy(restrict(inner, rows), loss[rows], seed)

@@ -30,7 +30,8 @@ def restrict(process: Participation, rows: Rows) -> Participation:
         came, then = process.step(state, round)
         cohort = new(came.cohort)
         delivered = cohort if came.delivered is came.cohort else new(came.delivered)
-        return Attendance(cohort, delivered), then
+        began = None if came.began is None else new(came.began)
+        return Attendance(cohort, delivered, began), then
 
     rates = None if process.rates is None else process.rates[rows]
     return replace(process, clients=len(rows), step=step, rates=rates)
@@ -43,7 +44,8 @@ def embed(process: Participation, rows: Rows, clients: int) -> Participation:
         came, then = process.step(state, round)
         cohort = rows[came.cohort]
         delivered = cohort if came.delivered is came.cohort else rows[came.delivered]
-        return Attendance(cohort, delivered), then
+        began = None if came.began is None else rows[came.began]
+        return Attendance(cohort, delivered, began), then
 
     rates = None
     if process.rates is not None:

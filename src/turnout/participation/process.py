@@ -20,6 +20,9 @@ class Attendance(NamedTuple):
     """Clients that were asked and began to compute."""
     delivered: Rows
     """Clients whose update reached the server."""
+    began: Rows | None = None
+    """Those who begin to compute in this round and deliver in a later one, or in this. Then a round
+    is an arrival: the cohort is the one client that has finished. None: all of the cohort."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Participation:
     """Expected long-run share of rounds in which each client delivers; None where unknown."""
     period: int | None = None
     """Rounds after which the same attendance comes again; None where chance has a say."""
+    asynchronous: bool = False
+    """Is a round an arrival, of an update that may have begun in an earlier one?"""
     among: Callable[[Rows], "Participation"] | None = None
     """The same process over these clients only, where leaving some out changes what the others do
     (m of N). None: clients come and go whatever the others do."""

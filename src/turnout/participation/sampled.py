@@ -5,6 +5,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from turnout.draws import generator
+from turnout.errors import require
 from turnout.participation.inputs import whole
 from turnout.participation.part import own_purpose, restrict
 from turnout.participation.process import Attendance, Participation, Rows, State
@@ -26,6 +27,8 @@ def sampled(inner: Participation, per_round: int, seed: int = 0) -> Participatio
     """
     per_round = whole("per_round", per_round, least=1, most=inner.clients)
     seed = whole("seed", seed)
+    right = "a process of rounds: in one of arrivals nobody is asked"
+    require(not inner.asynchronous, "inner", inner.name, right)
     purpose = own_purpose("sampled", inner)
 
     def init() -> State:
