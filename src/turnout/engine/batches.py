@@ -102,24 +102,25 @@ def draw(
     index = np.zeros((*sizes.shape, width), dtype=np.int64)
     keys = np.zeros(sizes.shape, dtype=np.int64)
     for row, ((start, stop), steps, client) in enumerate(
-        zip(samples, counts, clients, strict=True)
+        zip(samples, counts.tolist(), clients, strict=True)
     ):
         generator = draws.generator(seed, purpose, round, client)
         held = stop - start
         batch = held if batch_size is None else min(batch_size, held)
         per_pass = -(-held // batch)
-        passes = -(-int(steps) // per_pass)
+        passes, last = -(-steps // per_pass), (per_pass - 1) * batch
         order = np.empty((passes, per_pass * batch), dtype=np.int64)
         for p in range(passes):
             order[p, :held] = generator.permutation(held)
-        # The tail of a smaller last batch repeats that batch's first sample: a valid row that
-        # does not count.
-        order[:, held:] = order[:, (per_pass - 1) * batch, None]
-        index[row, :steps, :batch] = start + order.reshape(-1, batch)[:steps]
-        index[row, :steps, batch:] = index[row, :steps, :1]
-        full = np.full(per_pass, batch)
-        full[-1] = held - (per_pass - 1) * batch
-        sizes[row, :steps] = np.tile(full, passes)[:steps]
+        sizes[row, :steps] = batch
+        if held < last + batch:
+            # The tail of a smaller last batch repeats that batch's first sample: a valid row that
+            # does not count.
+            order[:, held:] = order[:, last, None]
+            sizes[row, per_pass - 1 : steps : per_pass] = held - last
+        np.add(order.reshape(-1, batch)[:steps], start, out=index[row, :steps, :batch])
+        if batch < width:
+            index[row, :steps, batch:] = index[row, :steps, :1]
         keys[row, :steps] = generator.integers(2**63, size=steps)
     return Batches(
         torch.from_numpy(index), sizes, tuple(int(s) for s in counts), torch.from_numpy(keys)

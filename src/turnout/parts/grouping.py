@@ -13,7 +13,11 @@ def group_numbers(field: str, numbers: ArrayLike) -> NDArray[np.int64]:
     Traceback (most recent call last):
     turnout.errors.InputError: groups of client 2 is -1; it must be a whole number from 0
     """
-    of = np.asarray(numbers)
+    try:
+        of = np.asarray(numbers)
+    except ValueError:  # lists of several lengths in one another
+        require(False, field, numbers, "one whole number from 0 for each client")
+        raise
     require(of.ndim == 1 and len(of) > 0, f"shape of {field}", of.shape, "one number a client")
     wrong = ~(of >= 0) if of.dtype.kind in "iu" else np.ones(len(of), dtype=bool)
     for client in np.flatnonzero(wrong)[:1].tolist():
