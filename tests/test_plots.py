@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from turnout import InputError, Model, World, algorithms, data, participation, plots, simulate
-from turnout.simulator import Run
+from turnout.runs import Run
 
 
 @pytest.fixture(scope="module")

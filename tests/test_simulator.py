@@ -14,7 +14,8 @@ from turnout import algorithms as a
 from turnout.engine import choose_engine
 from turnout.errors import InputError
 from turnout.parts.local import Local
-from turnout.simulator import DivergenceError, Simulation, advance, begin, restore, simulate
+from turnout.runs import simulate
+from turnout.simulator import DivergenceError, Simulation, advance, begin, restore
 
 TRACE = [[1, 1], [1, 0], [0, 0], [0, 1]]
 WORLD = quadratic([0, 4], TRACE)

@@ -14,7 +14,8 @@ from tests.conformance.cases import CASES, ROUNDS, classification, logistic
 
 from turnout import checkpoint
 from turnout.errors import InputError
-from turnout.simulator import Simulation, advance, begin, client_tables, made, restore, simulate
+from turnout.runs import simulate
+from turnout.simulator import Simulation, advance, begin, client_tables, made, restore
 from turnout.tables import FileTable, Tables
 
 IN_FILES = Tables(limit=0)

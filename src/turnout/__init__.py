@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from turnout.models import Model
     from turnout.parts.local import Local
     from turnout.round import weights
-    from turnout.simulator import Run, simulate
+    from turnout.runs import Run, simulate, simulate_many
     from turnout.world import World
 
 # Imported when first asked for: the command line's help should not have to wait for torch.
@@ -25,14 +25,15 @@ _HOMES = {
     "InputError": "errors",
     "Local": "parts.local",
     "Model": "models",
-    "Run": "simulator",
+    "Run": "runs",
     "World": "world",
     "algorithms": None,
     "data": None,
     "flower": None,  # not in __all__: `import *` must not need Flower
     "participation": None,
     "plots": None,
-    "simulate": "simulator",
+    "simulate": "runs",
+    "simulate_many": "runs",
     "weights": "round",
 }
 
@@ -47,6 +48,7 @@ __all__ = [
     "participation",
     "plots",
     "simulate",
+    "simulate_many",
     "weights",
 ]
 

@@ -18,7 +18,7 @@ from turnout.experiments.read import configure
 from turnout.experiments.results import Result, Results
 from turnout.experiments.style import settings
 from turnout.participation.process import Participation
-from turnout.simulator import Run
+from turnout.runs import Run
 
 __all__ = ["accuracy", "deciles", "loss", "participation", "served", "spread", "weights"]
 

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from turnout import round as protocol
 from turnout.algorithm import Algorithm, Rows, State, Table, Zeros, in_memory
 from turnout.assistant import Assistant
-from turnout.card import card
 from turnout.clients import Clients
 from turnout.data.augment import Augmentation
 from turnout.data.pool import Pool
@@ -29,11 +28,10 @@ from turnout.flight import arrive, depart, nothing_sent, require_own_pace
 from turnout.models import Model, initialise
 from turnout.parts.local import Local, Tensors
 from turnout.products import quick
-from turnout.ranks import Ranks, found
+from turnout.ranks import Ranks
 from turnout.room import require_room
 from turnout.round import Broadcast, ServerState
 from turnout.tables import Tables
-from turnout.wording import counted
 from turnout.world import World
 
 
@@ -527,125 +525,3 @@ def play(
             after(federation, happened, metrics)
         if any(federation.diverged for federation in going):
             return
-
-
-@dataclass(repr=False)
-class Run:
-    """A finished (or diverged) simulation."""
-
-    algorithm: Algorithm
-    module: nn.Module
-    """The trained model."""
-    x: Tensor
-    history: list[Metrics] = field(default_factory=list)
-    """One entry for each evaluated round."""
-    clients: Sequence[dict[str, Any]] = ()
-    """One entry a client, as of the last round."""
-    diverged: DivergenceError | None = None
-    seconds: float = 0.0
-    engine: str = ""
-    """Which engine trained, and why."""
-
-    def __repr__(self) -> str:
-        if not self.history:
-            return f"<run of {self.algorithm!r}: {self._length()}>"
-        metric = "test_accuracy" if "test_accuracy" in self.history[-1] else "test_loss"
-        return f"<run of {self.algorithm!r}: {self._length()}, {metric} {self.final(metric):.4g}>"
-
-    def _repr_html_(self) -> str:
-        names = {
-            "test_accuracy": "test accuracy",
-            "test_loss": "test loss",
-            "train_loss": "loss of the clients",
-            "spread_accuracy": "spread of accuracy over clients",
-            "never_seen_accuracy": "accuracy for clients that never came",
-        }
-        said = {"rounds": self._length(), "trained in": f"{self.seconds:.1f} s by {self.engine}"}
-        for key, name in names.items():
-            if self.curve(key)[1]:
-                said[name] = f"{self.final(key):.4g}"
-        return card(repr(self.algorithm), said)
-
-    def _length(self) -> str:
-        done = counted(int(self.history[-1]["round"]) if self.history else 0, "round")
-        return done if self.diverged is None else f"diverged in round {self.diverged.round}"
-
-    def curve(self, metric: str = "test_accuracy") -> tuple[list[int], list[float]]:
-        """Rounds and values of one metric, where it was measured."""
-        points = [(m["round"], m[metric]) for m in self.history if metric in m]
-        return [r for r, _ in points], [v for _, v in points]
-
-    def final(self, metric: str = "test_accuracy") -> float:
-        return self.curve(metric)[1][-1]
-
-    def best(self, metric: str = "test_accuracy") -> float:
-        return max(self.curve(metric)[1])
-
-    def tail(self, rounds: int = 200, metric: str = "test_accuracy") -> float:
-        """The mean over evaluations of the last `rounds` rounds."""
-        at, values = self.curve(metric)
-        return float(np.mean([v for r, v in zip(at, values, strict=True) if r > at[-1] - rounds]))
-
-
-def simulate(
-    algorithm: Algorithm,
-    world: World,
-    model: Model,
-    rounds: int,
-    *,
-    seed: int = 0,
-    engine: str = "auto",
-    evaluate_every: int = 10,
-    clients_every: int | None = None,
-    client_samples: int | None = None,
-    dtype: torch.dtype = torch.float32,
-    augment: Augmentation | None = None,
-    precision: Precision = "full",
-    start: Tensor | None = None,
-    tables: Tables = Tables(),
-    ranks: Ranks | None = None,
-    watch: Callable[[Round, Metrics | None], None] | None = None,
-) -> Run:
-    """Run `algorithm` in `world` for `rounds` rounds; the same seed gives the same run.
-
-    Every `evaluate_every` rounds, and after the last, the model is evaluated on test data; every
-    `clients_every` rounds (unless given, as often) on the clients' own data too, on the first
-    `client_samples` of each client where that is given. `tables` says from which size on a table with
-    a vector for each client is a file, and where. Under `torchrun` every rank trains a part of each
-    cohort and all have the same run, unless `ranks` says otherwise. `watch` is called after each
-    round, with the metrics where there are some. A diverging run ends early and keeps what it had.
-    """
-    require(rounds >= 1, "rounds", rounds, "at least 1")
-    cadence = Cadence(evaluate_every, clients_every or evaluate_every, rounds)
-    simulation = Simulation.of(
-        algorithm,
-        world,
-        model,
-        seed,
-        engine,
-        dtype,
-        augment,
-        rounds,
-        precision,
-        tables,
-        found() if ranks is None else ranks,
-    )
-    federation = Federation(
-        simulation, begin(simulation, start), cadence, simulation.evaluator(client_samples)
-    )
-    run = Run(algorithm, simulation.training.model.module, federation.x)
-    run.engine = f"{simulation.chosen.name}: {simulation.chosen.why}"
-    began = perf_counter()
-
-    def after(federation: Federation, happened: Round, metrics: Metrics | None) -> None:
-        if metrics is not None:
-            run.history.append(metrics)
-        if watch is not None:
-            watch(happened, metrics)
-
-    play([federation], after=after)
-    run.x, run.diverged = federation.x, federation.diverged
-    run.clients = federation.client_table()
-    simulation.training.layout.load(run.x, run.module)
-    run.seconds = perf_counter() - began
-    return run

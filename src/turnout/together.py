@@ -5,6 +5,7 @@ it. Shared are the operations of local steps, which changes the last bits of sum
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -14,6 +15,7 @@ from turnout.engine.batched import Batched
 from turnout.engine.contract import Block
 from turnout.engine.crew import undisturbed
 from turnout.engine.joint import Cohort, Joint
+from turnout.parts.local import LocalRule
 from turnout.products import quick
 from turnout.simulator import (
     DivergenceError,
@@ -55,6 +57,53 @@ def room(simulation: Simulation) -> int:
     pool = training.pool
     size = pool.inputs.nbytes + pool.targets.nbytes
     return max(1, min(MOST, LIMIT // max(1, products), BYTES // max(1, size)))
+
+
+def grouped(simulations: Sequence[Simulation]) -> list[list[int]]:
+    """Which of these simulations, of one model, are to train together."""
+    kin: list[list[int]] = []
+    for place, simulation in enumerate(simulations):
+        for some in kin:
+            if _alike(simulations[some[0]], simulation):
+                some.append(place)
+                break
+        else:
+            kin.append([place])
+    groups = []
+    for some in kin:
+        size = evenly(len(some), min(room(simulations[place]) for place in some))
+        groups += [some[start : start + size] for start in range(0, len(some), size)]
+    return groups
+
+
+def _alike(one: Simulation, other: Simulation) -> bool:
+    """Do they differ in worlds, seeds and step sizes only, as far as local training is concerned?"""
+    mine, others = one.algorithm.local, other.algorithm.local
+    # Rules say all their settings in their names, or are told apart.
+    named = mine.rule.name == others.rule.name != LocalRule._field_defaults["name"]
+    same = mine.rule is others.rule or named
+    same = same and replace(others, lr=mine.lr, rule=mine.rule) == mine
+    pools = one.training.pool, other.training.pool
+    kinds = [
+        (
+            pool.inputs.dtype,
+            pool.inputs.shape[1:],
+            pool.targets.dtype,
+            pool.targets.shape[1:],
+            *(None if values is None else values.tolist() for values in (pool.mean, pool.std)),
+        )
+        for pool in pools
+    ]
+    return same and kinds[0] == kinds[1] and one.chosen.name == other.chosen.name
+
+
+def evenly(count: int, room: int) -> int:
+    """The size of groups, all about as large, of no more than `room`.
+
+    >>> evenly(5, 3), evenly(5, 16), evenly(5, 1)
+    (3, 5, 1)
+    """
+    return -(-count // -(-count // room))
 
 
 class Together:

@@ -18,7 +18,8 @@ from turnout.engine.threaded import Threaded
 from turnout.errors import InputError
 from turnout.models import Model
 from turnout.participation import bernoulli
-from turnout.simulator import Simulation, simulate
+from turnout.runs import simulate
+from turnout.simulator import Simulation
 from turnout.world import World
 
 OUTLOOK = Outlook(algorithm(LOCALS["epochs"]), 1000, ROWS)

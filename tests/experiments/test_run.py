@@ -20,7 +20,7 @@ from turnout.experiments.plan import Cells
 from turnout.experiments.read import configure, parse, read
 from turnout.experiments.run import Outcome, run_experiment
 from turnout.participation import load
-from turnout.simulator import simulate
+from turnout.runs import simulate
 
 
 @pytest.fixture(scope="module")

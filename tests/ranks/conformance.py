@@ -8,7 +8,8 @@ from tests.conformance.cases import CASES, ROUNDS, classification, logistic
 
 from turnout import checkpoint
 from turnout.ranks import found
-from turnout.simulator import Simulation, advance, begin, client_tables, made, restore, simulate
+from turnout.runs import simulate
+from turnout.simulator import Simulation, advance, begin, client_tables, made, restore
 from turnout.tables import Tables
 
 

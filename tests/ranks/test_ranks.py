@@ -12,7 +12,7 @@ from tests.conformance.cases import CASES, ROUNDS, classification, in_process, l
 from tests.experiments.worlds import file, small
 
 from turnout.experiments.run import run_experiment
-from turnout.simulator import simulate
+from turnout.runs import simulate
 
 IN_FILES = ["mifa", "scaffold", "mifa, client-held"]
 

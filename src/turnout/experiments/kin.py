@@ -14,12 +14,3 @@ def but_for_axes(node: Any) -> Any:
     if isinstance(node, dict):
         return {key: but_for_axes(value) for key, value in node.items() if key not in AXES}
     return [but_for_axes(value) for value in node] if isinstance(node, list) else node
-
-
-def evenly(count: int, room: int) -> int:
-    """The size of groups, all about as large, of no more than `room`.
-
-    >>> evenly(5, 3), evenly(5, 16), evenly(5, 1)
-    (3, 5, 1)
-    """
-    return -(-count // -(-count // room))

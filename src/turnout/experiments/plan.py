@@ -7,9 +7,10 @@ from turnout.experiments.cells import Cell, Place
 from turnout.experiments.config import Config
 from turnout.experiments.directory import cell_folders
 from turnout.experiments.files import json_line
-from turnout.experiments.kin import but_for_axes, evenly
+from turnout.experiments.kin import but_for_axes
 from turnout.experiments.methods import Known, algorithm, methods
 from turnout.experiments.world import Settings
+from turnout.together import evenly
 
 
 class Cells:

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Sequence
 
 from turnout.experiments.files import json_line
-from turnout.experiments.kin import but_for_axes, evenly
+from turnout.experiments.kin import but_for_axes
 from turnout.reproduce.grid import Cell, content
 from turnout.reproduce.play import simulation_of
-from turnout.together import room
+from turnout.together import evenly, room
 
 
 def grouped(cells: Sequence[Cell], missing: Collection[str]) -> list[list[Cell]]:
