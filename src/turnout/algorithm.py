@@ -167,6 +167,8 @@ class ServerTransform(NamedTuple):
     """(direction [d], x [d], state) → (step to add to x, state)"""
     forget: Callable[[State], State] = lambda state: state
     """What is left of its state when what clients keep between rounds is started anew."""
+    observe: Callable[[State, Rows], State] = lambda state, rows: state
+    """These clients have delivered in the open round."""
 
 
 class Share(NamedTuple):

@@ -467,6 +467,7 @@ def sums(algorithm: Algorithm, state: ServerState) -> list[Tensor]:
 def _note(algorithm: Algorithm, state: ServerState, rows: Rows) -> ServerState:
     """These clients delivered in the open client round."""
     state.weight = algorithm.weight.observe(state.weight, state.client_round, rows)
+    state.transform = algorithm.transform.observe(state.transform, rows)
     if algorithm.assistance is not None:
         state.assistance = algorithm.assistance.share.observe(state.assistance, rows)
     state.seen_count += int(np.count_nonzero(~state.seen[rows]))

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
 from tests.conformance.worlds import HALF, path, quadratic, walk
 
 from turnout.algorithms import amplified, fedau, fedavg, mifa
+from turnout.costs import costs
 from turnout.errors import InputError
 from turnout.parts.local import Local
+from turnout.round import start
 
 FEDAVG = fedavg(local=HALF)
 
@@ -35,6 +38,35 @@ def test_around_a_server_step_size() -> None:
 def test_a_factor_below_one_takes_back() -> None:
     # 8 → 5 → 3.5, then − ½·(−4.5) → 5.75
     assert walk(amplified(2, 0.5, FEDAVG), [0, 4], [[1, 1]] * 2, 8) == [5, 5.75]
+
+
+def test_a_period_that_is_found_is_amplified_from_then_on() -> None:
+    """Three in turn are known to be three after six cycles of as many rounds as are thought of."""
+    z, lr, eta, longest = [0.0, 4.0, 1.0], 0.05, 5.0, 4
+    mask = np.tile(np.eye(3, dtype=bool), (20, 1))
+    x, u, window, expected = 8.0, 0.0, 0, []
+    for t, came in enumerate(mask):
+        move = lr * (z[int(np.flatnonzero(came)[0])] - x)
+        x += move
+        if t >= 6 * longest:
+            u, window = u + move, window + 1
+            if window == 3:
+                x, u, window = x + (eta - 1) * u, 0.0, 0
+        expected.append(x)
+    method = amplified(None, eta, fedavg(local=Local(lr, 1, None, None)), longest)
+    np.testing.assert_allclose(walk(method, z, mask, 8), expected, rtol=1e-12)
+
+
+def test_while_no_period_is_found_nothing_is_amplified() -> None:
+    mask = np.random.default_rng(0).random((90, 6)) < 0.4
+    z, inner = np.arange(6.0), fedau(local=HALF)
+    assert walk(amplified(None, 3.0, inner, longest=10), z, mask, 8) == walk(inner, z, mask, 8)
+
+
+def test_what_is_kept_to_find_it_does_not_grow_with_the_population() -> None:
+    method = amplified(None, longest=20)
+    few, many = (costs(method, start(method, torch.zeros(10), n)).server for n in (10, 10_000))
+    assert few == many
 
 
 # The motivating example: F_n(x) = ½‖x − z_n‖², three clients in turn, P = 3, 15 rounds.

@@ -43,6 +43,7 @@ CASES: dict[str, Algorithm] = {
     "amplified": _a.amplified(period=3, factor=2.0, inner=_a.fedavg(local=LOCAL)),
     "amplified, fedau": _a.amplified(period=3, factor=1.5, inner=_a.fedau(local=LOCAL)),
     "amplified, mifa": _a.amplified(period=2, factor=1.5, inner=_a.mifa(local=LOCAL)),
+    "amplified, period found": _a.amplified(None, 2.0, _a.fedau(cutoff=3, local=LOCAL), longest=4),
     "safari": _a.safari(q=0.6, inner=_a.fedavg(local=LOCAL)),
     "safari, epochs": _a.safari(0.6, None, 2, inner=_a.fedavg(local=LOCAL)),
     "safari, fedau": _a.safari(q=0.6, inner=_a.fedau(cutoff=3, local=LOCAL)),

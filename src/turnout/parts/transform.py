@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from turnout.algorithm import ServerTransform, State
+from turnout.algorithm import Rows, ServerTransform, State
 from turnout.errors import require
 
 
@@ -21,7 +21,10 @@ def chain(*transforms: ServerTransform) -> ServerTransform:
     def forget(state: State) -> State:
         return {str(j): each.forget(state[str(j)]) for j, each in enumerate(transforms)}
 
-    return ServerTransform(init, apply, forget)
+    def observe(state: State, rows: Rows) -> State:
+        return {str(j): each.observe(state[str(j)], rows) for j, each in enumerate(transforms)}
+
+    return ServerTransform(init, apply, forget, observe)
 
 
 def sgd(lr: float = 1.0) -> ServerTransform:
