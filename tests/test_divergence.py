@@ -14,6 +14,7 @@ from turnout import round as protocol
 from turnout.algorithms import known, mifa, wait_minibatch
 from turnout.parts.local import Local
 from turnout.simulator import DivergenceError, Simulation, advance, begin
+from turnout.state import unsound
 
 
 def simulation(algorithm, delivered=DELIVERED) -> Simulation:
@@ -83,4 +84,4 @@ def test_large_numbers_are_finite_numbers() -> None:
     algorithm = CASES["fedavg"]
     state = protocol.start(algorithm, torch.full((9,), 3e38), clients=2)
     assert not math.isfinite(float(state.x.sum()))
-    assert protocol.unsound(state) is None
+    assert unsound(state) is None

@@ -24,8 +24,8 @@ from turnout.round import (
     scale,
     server_step,
     start,
-    tally_of,
 )
+from turnout.state import tally_of
 
 ONE = torch.tensor([8.0], dtype=torch.float64)
 

@@ -12,7 +12,8 @@ from turnout.draws import generator
 from turnout.engine.contract import Task, Training
 from turnout.errors import InputError, require
 from turnout.evaluate import score
-from turnout.round import ServerState, Work
+from turnout.round import Work
+from turnout.state import ServerState
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import numpy as np
 from torch import Tensor
 
 from turnout.algorithm import Algorithm, Table
-from turnout.round import MEMORY, ServerState, keeps
+from turnout.round import MEMORY, keeps
+from turnout.state import ServerState
 
 _EVERYBODYS = ("x", "total", "seen", "shares")
 """Fields of the server's state that plain averaging has, too."""

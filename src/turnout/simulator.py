@@ -30,7 +30,8 @@ from turnout.parts.local import Local, Tensors
 from turnout.products import quick
 from turnout.ranks import Ranks
 from turnout.room import require_room
-from turnout.round import Broadcast, ServerState
+from turnout.round import Broadcast
+from turnout.state import ServerState, unsound
 from turnout.tables import Tables
 from turnout.world import World
 
@@ -308,7 +309,7 @@ def closed(
             weights = _take_in(simulation, progress, turn.rows, sent, blocks)
             _serve(simulation, progress, "after")
             happened = Round(turn.round, "clients", turn.cohort, turn.rows, weights)
-        what = protocol.unsound(progress.server)
+        what = unsound(progress.server)
     if what is not None:
         raise DivergenceError(algorithm.name, turn.round, what)
     return happened

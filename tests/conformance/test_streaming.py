@@ -15,7 +15,6 @@ from tests.conformance.test_resume import leaves
 from turnout.algorithm import Algorithm
 from turnout.parts.local import Tensors
 from turnout.round import (
-    ServerState,
     absorb,
     announce,
     asks_clients,
@@ -25,6 +24,7 @@ from turnout.round import (
     server_step,
     start,
 )
+from turnout.state import ServerState
 
 everywhere = pytest.mark.parametrize("case", CASES)
 

@@ -14,7 +14,7 @@ from turnout.errors import InputError
 from turnout.flower.history import begin_at
 from turnout.flower.kept import NEVER
 from turnout.parts.memory import begin as remembering
-from turnout.round import ServerState
+from turnout.state import ServerState
 
 
 @dataclass
