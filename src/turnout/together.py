@@ -29,7 +29,7 @@ from turnout.simulator import (
     trained,
 )
 
-LIMIT = 1 << 22
+LIMIT = 1 << 23
 """Products of a local step, of all cohorts in a block: with more, it is the products that take the
 time, and one block after the other has better use of the caches."""
 MOST = 16
