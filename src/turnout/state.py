@@ -73,6 +73,7 @@ def unsound(state: ServerState) -> str | None:
     still, and so does amplification until its round comes. Tables with a row a client are not walked
     through: what enters a row enters a sum or a mean of these, too.
 
+    >>> from dataclasses import replace
     >>> from turnout.algorithms import fedau
     >>> from turnout.round import start
     >>> state = start(fedau(), torch.zeros(2), clients=3)
