@@ -86,8 +86,8 @@ def effective_steps(clients: Counts, server: Counts, strength: float, decay: flo
 def divergence(one: Counts, other: Counts) -> float:
     """Jensen–Shannon, in nats, between two distributions given as counts; 0 where one has none.
 
-    >>> divergence(np.array([1.0, 0.0]), np.array([0.0, 5.0])) == np.log(2)
-    True
+    >>> round(divergence(np.array([1.0, 0.0]), np.array([0.0, 5.0])), 4)  # the most there is: log 2
+    0.6931
     """
     if not one.sum() or not other.sum():
         return 0.0
