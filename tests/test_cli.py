@@ -66,8 +66,8 @@ TINY = ["data.features=['a', 'b']", "data.partition={name = 'iid', clients = 10}
 
 BAD = {
     "an unknown algorithm": (
-        ["algorithm.0.name=fedua"],
-        "algorithm.0.name 'fedua' is not known; did you mean 'fedau'?",
+        ["algorithm.0.name=fedkep"],
+        "algorithm.0.name 'fedkep' is not known; did you mean 'fedkeep'?",
     ),
     "an unknown option of an algorithm": (
         ["algorithm.1.cutof=3"],
