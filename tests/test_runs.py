@@ -1,13 +1,14 @@
 """Several runs at once: one for each algorithm, world and seed, and each what it is alone."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from tests.conformance.cases import DELIVERED, classification, logistic
 
-from turnout import algorithms, simulate, simulate_many, together
+from turnout import algorithms, participation, simulate, simulate_many, together
 from turnout.algorithm import Algorithm
 from turnout.algorithms.scaffold import control_variates
 from turnout.errors import InputError
@@ -126,13 +127,19 @@ def test_rounds_with_more_who_come_than_there_is_room_for(monkeypatch: pytest.Mo
         "train",
         lambda joint, cohorts: sizes.append(len(cohorts)) or real(joint, cohorts),
     )
-    monkeypatch.setattr(together, "room", lambda simulation: 3)
+    monkeypatch.setattr(together, "room", lambda simulation, rounds: 3)
     monkeypatch.setattr(together, "LIMIT", 240)
     runs = many(fedau(), [world(s) for s in range(3)], 0)
     assert set(sizes) == {2, 3}
     assert len(sizes) <= ROUNDS
     for seed, run in enumerate(runs):
         np.testing.assert_allclose(run.x, one(fedau(), world(seed), 0).x, rtol=1e-9, atol=1e-11)
+
+
+def test_a_mask_need_not_be_longer_than_the_run() -> None:
+    short = replace(world(), participation=participation.given(DELIVERED[:2]))
+    runs = simulate_many(fedau(), short, logistic(), 2, seeds=[0, 1])
+    assert company(runs) == ["2 of them together"] * 2
 
 
 def test_watch_is_told_which_run_it_is() -> None:

@@ -217,7 +217,7 @@ def simulate_many(
         return played([0], [build(chosen[0], rounds)])
     simulations = [build(setup, None) for setup in chosen]
     runs: dict[int, Run] = {}
-    for group in grouped(simulations):
+    for group in grouped(simulations, rounds):
         # Who is alone may choose its engine by the clock, as `simulate` does.
         some = [simulations[place] for place in group]
         if len(group) == 1:

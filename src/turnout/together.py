@@ -38,8 +38,10 @@ BYTES = 1 << 29
 """Of samples that they have together: they are copied into one pool."""
 
 
-def room(simulation: Simulation) -> int:
-    """How many federations of the size of this one are to be trained together; 1 where it does not pay.
+def room(simulation: Simulation, rounds: int) -> int:
+    """How many federations of the size of this one are to be trained together for so many rounds.
+
+    1 where it does not pay.
 
     By sizes and not by the clock: who trains with whom decides about last bits.
     """
@@ -52,14 +54,14 @@ def room(simulation: Simulation) -> int:
         return 1
     if any(isinstance(part, nn.Conv2d) for part in training.model.module.modules()):
         return 1
-    some = [came.delivered for came in simulation.world.participation.rounds(3)]
+    some = [came.delivered for came in simulation.world.participation.rounds(min(rounds, 3))]
     products = engine.products(algorithm, max(some, key=len))
     pool = training.pool
     size = pool.inputs.nbytes + pool.targets.nbytes
     return max(1, min(MOST, LIMIT // max(1, products), BYTES // max(1, size)))
 
 
-def grouped(simulations: Sequence[Simulation]) -> list[list[int]]:
+def grouped(simulations: Sequence[Simulation], rounds: int) -> list[list[int]]:
     """Which of these simulations, of one model, are to train together."""
     kin: list[list[int]] = []
     for place, simulation in enumerate(simulations):
@@ -71,7 +73,7 @@ def grouped(simulations: Sequence[Simulation]) -> list[list[int]]:
             kin.append([place])
     groups = []
     for some in kin:
-        size = evenly(len(some), min(room(simulations[place]) for place in some))
+        size = evenly(len(some), min(room(simulations[place], rounds) for place in some))
         groups += [some[start : start + size] for start in range(0, len(some), size)]
     return groups
 

@@ -37,7 +37,7 @@ def planned(config: Config, out: Path) -> list[list[str]]:
 
 
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "room", lambda simulation: 1)
+    monkeypatch.setattr(module, "room", lambda simulation, rounds: 1)
 
 
 def close(one: Path, other: Path) -> None:
@@ -62,6 +62,16 @@ def test_seeds_of_each_method_are_a_group(tmp_path: Path) -> None:
     ]
     for cell in read_results(tmp_path).cells:
         assert cell.engine.endswith("; 2 small cells trained together")
+
+
+def test_a_mask_need_not_be_longer_than_the_run(tmp_path: Path) -> None:
+    """Who trains together is told by the first rounds, of which there may be few."""
+    mask = np.eye(12, dtype=bool)[:2]
+    np.save(tmp_path / "mask.npy", mask)
+    given = f"participation={{process='given', mask='{tmp_path / 'mask.npy'}'}}"
+    assert planned(config(given, "run.rounds=2"), tmp_path / "out") == [
+        ["fedau, seed 0", "fedau, seed 1", "fedau, seed 2"]
+    ]
 
 
 def test_step_sizes_join_it_and_other_settings_do_not() -> None:

@@ -26,7 +26,7 @@ def keys(found: list[list[Cell]]) -> list[list[str]]:
 
 
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "room", lambda simulation: 1)
+    monkeypatch.setattr(groups, "room", lambda simulation, rounds: 1)
 
 
 def every(cells: list[Cell]) -> list[str]:
@@ -50,7 +50,7 @@ def test_step_sizes_are_in_it_and_other_settings_are_not() -> None:
 
 
 def test_groups_are_of_all_cells_and_keep_what_is_missing(monkeypatch) -> None:
-    monkeypatch.setattr(groups, "room", lambda simulation: 2)
+    monkeypatch.setattr(groups, "room", lambda simulation, rounds: 2)
     chosen = of(
         SEEDS.replace("[0, 1, 2]", "[0, 1, 2, 3, 4]"), **{"values = [0, 2]": "values = [0]"}
     )

@@ -67,9 +67,10 @@ def run_experiment(
     require(jobs >= 1, "jobs", jobs, "at least 1")
     if config.run.threads is not None:
         torch.set_num_threads(config.run.threads)
-    built, ranks = Cells(config), found()
+    built, ranks, first = Cells(config), found(), config.run.seeds[0]
     rooms = {
-        cell.label: room(simulation_of(cell, config.run)) for cell in built.of(config.run.seeds[0])
+        cell.label: room(simulation_of(cell, config.run), config.run.rounds)
+        for cell in built.of(first)
     }
     if ranks.count > 1 or config.run.track:  # Trackers know of one run at a time.
         rooms = dict.fromkeys(rooms, 1)

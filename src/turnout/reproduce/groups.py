@@ -37,4 +37,4 @@ def _room(cell: Cell) -> int:
     run, model = cell.config.run, cell.config.model.name or ""
     if run.engine not in ("auto", "batched") or model.startswith("cnn"):
         return 1  # without loading the data to see it
-    return room(simulation_of(cell.config))
+    return room(simulation_of(cell.config), run.rounds)
