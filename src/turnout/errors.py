@@ -45,6 +45,7 @@ def choose(field: str, value: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if value in names:
         return value
-    near = get_close_matches(value, names, n=1, cutoff=0.5)
+    near = get_close_matches(value, names, n=3, cutoff=0.5)
+    near.sort(key=lambda name: sorted(name) != sorted(value))  # letters that have changed places
     hint = f" did you mean {near[0]!r}?" if near else ""
     raise InputError(f"{field} {value!r} is not known;{hint} (known: {', '.join(names)})")
