@@ -51,7 +51,8 @@ def survives(kill: Killer, folder: Path, name: str, engine: str, kills: int) -> 
     job, whole = experiment(folder, name, engine), folder / "whole"
     kill.let({**job, "out": str(whole)})
     expected = exact(whole)
-    assert len(expected) == len(EXACT)
+    # Whom ca_fed asks goes by losses, so that no log of it can be replayed.
+    assert len(expected) == len(EXACT) - (name == "ca_fed")
     for out in survivors(kill, job, f"{name} {engine}", kills, ROUNDS):
         assert exact(out) == expected
         (metrics,) = out.rglob("metrics.jsonl")

@@ -104,3 +104,9 @@ def test_every_known_model_runs_with_its_loss(name) -> None:
     target = torch.zeros(2, dtype=torch.int64) if model.classification else output.detach() * 0
     assert model.loss(output, target).shape == (2,)
     assert MODELS[name].summary
+
+
+@pytest.mark.parametrize("name", ["perceptron", "cnn", "cnn_wide"])
+def test_layers_without_width_are_refused(name) -> None:
+    with pytest.raises(InputError, match=r"hidden is \[3, 0\]; it must be widths of at least 1"):
+        Model.of(name, (1, 8, 8), 3, {"hidden": (3, 0)})

@@ -47,7 +47,6 @@ def logistic(input_shape: Shape, classes: int) -> nn.Module:
 def perceptron(input_shape: Shape, classes: int, hidden: Sequence[int] = (64,)) -> nn.Module:
     """Fully connected layers of the widths `hidden`, with ReLU between them."""
     _check(input_shape, classes)
-    require(all(width >= 1 for width in hidden), "hidden", hidden, "widths of at least 1")
     return nn.Sequential(nn.Flatten(), *_head([prod(input_shape), *hidden, classes], 0.0))
 
 
@@ -95,9 +94,11 @@ def _convolutional(
 
 
 def _head(widths: Sequence[int], dropout: float) -> list[nn.Module]:
+    hidden = list(widths[1:-1])
+    require(all(width >= 1 for width in hidden), "hidden", hidden, "widths of at least 1")
     count = sum(before * after for before, after in pairwise(widths))
     what = "the model, a client's copy of it and its gradient"
-    require_room("hidden", list(widths[1:-1]), what, 3, count, itemsize=4)
+    require_room("hidden", hidden, what, 3, count, itemsize=4)
     layers: list[nn.Module] = []
     for salt, (before, after) in enumerate(pairwise(widths)):
         layers += [nn.ReLU()] if salt else []
