@@ -28,7 +28,8 @@ from turnout.errors import InputError
 from turnout.participation import Participation, arrivals, excluded, lossy, sampled
 from turnout.parts.local import Halve, Local
 from turnout.round import absorb, announce, client_step, close, sent, start
-from turnout.simulator import Simulation, advance, begin, restore
+from turnout.simulator import Cadence, Federation, Simulation, advance, begin, play, restore
+from turnout.together import Together
 
 Job = tuple[int, float, float]
 
@@ -176,6 +177,28 @@ def test_a_resumed_run_is_the_whole_run_though_clients_are_at_work(tmp_path, sto
     found = checkpoint.load(tmp_path)
     assert found is not None
     same(play(second, restore(second, found.tree), 20 - stop), play(whole, begin(whole), 20))
+
+
+def test_several_seeds_trained_together_are_each_alone(tmp_path) -> None:
+    def federations() -> list[Federation]:
+        found = []
+        for seed in (0, 1, 2):
+            of = (fedbuff(3, local=LOCAL), world_of(tmp_path), logistic(), seed, "batched")
+            simulation = Simulation.of(*of, torch.float64)
+            cadence = Cadence(10, 10, 40)
+            evaluator = simulation.evaluator()
+            found.append(Federation(simulation, begin(simulation), cadence, evaluator))
+        return found
+
+    joint, alone = federations(), federations()
+    train = Together(joint)
+    while any(federation.going for federation in joint):
+        play(joint, train=train)
+    for federation in alone:
+        play([federation])
+    for one, other in zip(joint, alone, strict=True):
+        torch.testing.assert_close(one.x, other.x, rtol=1e-9, atol=1e-11)
+    assert not torch.equal(joint[0].x, joint[1].x)
 
 
 def test_who_is_late_counts_for_less_in_the_table_of_clients(tmp_path) -> None:

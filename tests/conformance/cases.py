@@ -119,9 +119,10 @@ def in_process(
     engine: str = "reference",
     dtype: torch.dtype = torch.float64,
     seed: int = 0,
+    **more: Any,
 ) -> list[Tensor]:
     """The simulator."""
-    simulation = Simulation.of(algorithm, world, model, seed, engine, dtype)
+    simulation = Simulation.of(algorithm, world, model, seed, engine, dtype, **more)
     progress = begin(simulation)
     models = []
     for _ in range(rounds):

@@ -1,16 +1,29 @@
 """One rank of several: runs every case and leaves the models, for `test_ranks` to compare."""
 
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import torch
-from tests.conformance.cases import CASES, ROUNDS, classification, logistic
+from tests.conformance.cases import CASES, ROUNDS, classification, in_process, logistic
 
 from turnout import checkpoint
+from turnout.participation import arrivals
 from turnout.ranks import found
 from turnout.runs import simulate
 from turnout.simulator import Simulation, advance, begin, client_tables, made, restore
 from turnout.tables import Tables
+from turnout.world import World
+
+
+def one_by_one(folder: Path) -> World:
+    """A world in which each round is an arrival, and some clients take long."""
+    jobs = [(n, k * (1 + 2 * n), 1 + 2 * n) for n in range(6) for k in range(6 - n)]
+    log = folder / f"paces-{os.getpid()}.csv"
+    lines = [f"{client},{start},{took}\n" for client, start, took in jobs]
+    log.write_text("client,started_s,took_s\n" + "".join(lines))
+    return replace(classification(), participation=arrivals(log))
 
 
 def main(out: Path, in_files: list[str]) -> None:
@@ -41,6 +54,9 @@ def main(out: Path, in_files: list[str]) -> None:
         CASES["safari, scaffold"], classification(), logistic(), ROUNDS, evaluate_every=2
     )
     models["simulate"] = run.x
+    models["arrivals"] = torch.stack(
+        in_process(CASES["fedbuff"], one_by_one(out), logistic(), ROUNDS, ranks=ranks)
+    )
     torch.save({"models": models, "history": run.history}, out / f"rank-{ranks.rank}.pt")
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from tests.conformance.cases import CASES, ROUNDS, classification, in_process, logistic
 from tests.experiments.worlds import file, small
+from tests.ranks.conformance import one_by_one
 
 from turnout.experiments.run import run_experiment
 from turnout.runs import simulate
@@ -40,6 +41,14 @@ def test_every_algorithm_is_the_same_as_in_one_process(both, case) -> None:
     alone = torch.stack(in_process(CASES[case], classification(), logistic(), ROUNDS))
     first, second = (rank["models"][case] for rank in both)
     assert torch.equal(first, second)
+    torch.testing.assert_close(first, alone, rtol=1e-9, atol=1e-11)
+
+
+def test_and_so_it_is_where_updates_arrive_one_by_one(both, tmp_path) -> None:
+    alone = torch.stack(in_process(CASES["fedbuff"], one_by_one(tmp_path), logistic(), ROUNDS))
+    first, second = (rank["models"]["arrivals"] for rank in both)
+    assert torch.equal(first, second)
+    assert len(first.unique(dim=0)) > 2
     torch.testing.assert_close(first, alone, rtol=1e-9, atol=1e-11)
 
 
