@@ -4,6 +4,7 @@ Answers are built from good ones with pieces exchanged, bent or cut, or from not
 must be a finite vector of the right shape for the right round; all else leaves no trace.
 """
 
+import io
 import json
 import tempfile
 from copy import deepcopy
@@ -227,6 +228,19 @@ def test_an_order_is_read_or_refused_in_a_sentence(inputs):
 
     assert sentences
     assert all(sentence.isprintable() for sentence in sentences)
+
+
+@pytest.mark.parametrize("kind", ["|V0", "|S0", "<U0"])
+def test_items_of_no_bytes_are_refused_however_many_a_header_says_there_are(kind):
+    """Copying them would take for ever: a fuzzed header had 2^40 of them."""
+    data, shape = io.BytesIO(), (2**31,)
+    header = {"descr": kind, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(data, header)
+    array = Array(dtype=kind, shape=shape, stype="numpy.ndarray", data=data.getvalue())
+    content = deepcopy(GOOD["fedau"][1])
+    content["arrays"] = ArrayRecord({"1.bias": array})
+    with pytest.raises(InputError, match="and not of numbers"):
+        messages.read_order(content)
 
 
 @settings(max_examples=10, deadline=None)

@@ -19,8 +19,16 @@ def tensors(record: ArrayRecord) -> dict[str, Tensor]:
     >>> tensors(record({"bias": torch.ones(2)}))
     {'bias': tensor([1., 1.])}
     """
+    return {name: _tensor(name, array) for name, array in record.items()}
+
+
+def _tensor(name: str, array: Array) -> Tensor:
+    found = array.numpy()
+    if found.dtype.kind not in "biufc":
+        # Items of no bytes can be as many as a header says, and copying them takes as long.
+        raise TypeError(f"array {name!r} is of {found.dtype}, and not of numbers")
     # Flower's arrays are views of received bytes, which torch must not write to: hence the copy.
-    return {name: torch.from_numpy(np.array(array.numpy())) for name, array in record.items()}
+    return torch.from_numpy(np.array(found))
 
 
 def record(named: Mapping[str, Tensor]) -> ArrayRecord:
