@@ -1,6 +1,7 @@
 """What all tests share: one thread, no display, settings of hypothesis, and the real data sets."""
 
 import os
+import signal
 
 # One thread each: tests run side by side, and sums then come out the same on every machine.
 # Set before numpy and torch are imported, and inherited by the processes that tests start.
@@ -12,6 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+# Started in the background, as by nohup, a shell has Ctrl-C ignored, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 torch.set_num_threads(1)  # a plugin may have imported torch before us
 

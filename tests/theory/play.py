@@ -70,7 +70,7 @@ def play(
             state = protocol.close(algorithm, state)
         else:
             assert algorithm.assistance is not None
-            own = noisy(1, algorithm.assistance.steps or 1, server_noise)
+            own = noisy(1, algorithm.assistance.local.steps or 1, server_noise)
             state = protocol.server_step(algorithm, state, Closed(H, c.mean(0, keepdim=True), own))
         path.append(state.x.numpy().copy())
     return np.array(path)
