@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from tests.experiments.test_resume import exact
+from tests.experiments.waiting import wait_for_checkpoints
 from tests.experiments.worlds import file, small
 
 from turnout.errors import InputError, WorkerError
@@ -127,15 +126,6 @@ def test_cells_do_not_depend_on_jobs_nor_on_a_worker_that_is_killed(
     assert exact(tmp_path / "one") == exact(tmp_path / "two")
 
 
-def waiting_for_checkpoints(process: "subprocess.Popen[str]", out: Path) -> None:
-    until = time.monotonic() + 120
-    # The module's glob, unlike pathlib's, minds no folder that goes while it looks.
-    while len({Path(path).parent for path in glob(f"{out}/**/round-*", recursive=True)}) < 2:
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in (signal.SIGTERM, signal.SIGKILL)]
 
 
@@ -151,7 +141,7 @@ def test_signals_to_the_whole_group_and_to_the_parent_alone(
     command = [sys.executable, "-m", "turnout", "run", str(path), "--out", str(out), "--jobs", "2"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        waiting_for_checkpoints(process, out)
+        wait_for_checkpoints(process, out, cells=2)
         if kind is signal.SIGINT:  # as terminals do
             os.killpg(process.pid, kind)
         else:

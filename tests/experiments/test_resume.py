@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from glob import glob
 from pathlib import Path
 
 import pytest
 import torch
+from tests.experiments.waiting import wait_for_checkpoints
 
 from turnout import checkpoint
 from turnout.algorithms import RECIPES
@@ -152,10 +152,7 @@ def test_ctrl_c_keeps_all_and_says_how_to_go_on(tmp_path: Path) -> None:
         command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "500"}
     )
     try:
-        while not glob(
-            f"{out}/**/round-*", recursive=True
-        ):  # which minds no folder that goes meanwhile
-            assert process.poll() is None
+        wait_for_checkpoints(process, out)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     finally:
@@ -175,13 +172,12 @@ def test_a_second_ctrl_c_stops_at_once_with_the_last_checkpoint_intact(tmp_path:
         command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "500"}
     )
     try:
-        while not glob(
-            f"{out}/**/round-*", recursive=True
-        ):  # which minds no folder that goes meanwhile
-            assert process.poll() is None
+        wait_for_checkpoints(process, out)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
+        # Two that come before Python has looked at the first are one to it: on a busy machine a single
+        # operation may take half a second.
+        time.sleep(2)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)

@@ -62,9 +62,8 @@ def but_for_the_correlated(
         return {
             "here": np.zeros(clients, dtype=bool),  # in the last round
             "rounds": np.zeros(clients, dtype=np.int32),  # that it has been known for
-            "present": np.zeros(
-                clients, dtype=np.int32
-            ),  # rounds there, of which one knows the next
+            # Rounds in which it was there, of which one knows what came next.
+            "present": np.zeros(clients, dtype=np.int32),
             "came": np.zeros(clients, dtype=np.int32),
             "left": np.zeros(clients, dtype=np.int32),
             "heard": np.zeros(clients, dtype=bool),
